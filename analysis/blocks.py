@@ -1,0 +1,128 @@
+"""Tables as text cells, before any format: titles, headers, sections of rows and the notes that belong below."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from analysis.order import UNCUT
+from analysis.wide import Entry, Grid
+from stitching_core.record import NOISE
+
+NONE = "-"
+PENALTY_NOTE = (
+    "penalty: uncut receiver accuracy minus stitched accuracy on the same data, in percentage points; "
+    "negative: the stitched network is better than the receiver."
+)
+NOISE_NOTE = (
+    "noise: trained and measured on noise, where the uncut receiver has no accuracy: compare with chance (1 / classes)."
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """One printed table.
+
+    Attributes:
+        title: may be empty.
+        header: one text per column.
+        sections: rows of texts; a format sets sections apart.
+        labels: number of leading columns that are names, aligned left.
+        notes: lines below the table.
+    """
+
+    title: str
+    header: list[str]
+    sections: list[list[list[str]]]
+    labels: int = 1
+    notes: list[str] = field(default_factory=list)
+
+
+def percent(mean: float | None, sd: float | None = None) -> str:
+    """``98.61 ±0.20`` from fractions; a dash without a mean."""
+    if mean is None:
+        return NONE
+    rounded = round(100 * mean, 2) + 0.0  # no "-0.00"
+    return f"{rounded:.2f}" + ("" if sd is None else f" ±{100 * sd:.2f}")
+
+
+def entry_text(entry: Entry | None) -> str:
+    """A mean as percent; ``failed`` where cells were trained but none is ok."""
+    if entry is None:
+        return NONE
+    return "failed" if entry.mean is None and entry.failed else percent(entry.mean, entry.sd)
+
+
+def grid_block(grid: Grid) -> Block:
+    """The wide table of one receiver, fit data and evaluation data, in percent."""
+    header = ["sender" if not grid.all_cuts else "sender and its cut", *grid.cuts, "mean", "penalty"]
+    sections: list[list[list[str]]] = []
+    failed = []
+    kind = None
+    for row in grid.rows:
+        if row.kind != kind:
+            sections.append([])
+            kind = row.kind
+        cells = [entry_text(row.entries.get(cut)) for cut in grid.cuts]
+        sections[-1].append([row.label, *cells, entry_text(row.mean), entry_text(row.penalty)])
+        failed += [(row.label, cut, entry.failed) for cut, entry in row.entries.items() if entry.failed]
+    total = sum(count for _, _, count in failed)
+    named = ", ".join(f"{label} at {cut} ({count})" for label, cut, count in failed[:5]) + (
+        ", ..." if failed[5:] else ""
+    )
+    notes = [f"{total} failed or diverged cell{'s'[: total > 1]} in no mean: {named}."] if failed else []
+    title = f"Receiver {grid.receiver}, stitch fitted on {grid.fit_data}, evaluated on {grid.eval_data}: accuracy in %"
+    return Block(title, header, sections, notes=notes)
+
+
+def long_block(table: pl.DataFrame, by: list[str]) -> Block:
+    """A long table with its means as percent: one line per group."""
+    header = [*by, "row", "accuracy", "penalty", "runs", "cells", "failed"]
+    rows = []
+    for row in table.iter_rows(named=True):
+        kind = row["row"] if row["floor"] is None else f"{row['row']} ({row['floor']})"
+        uncut = row["row"] == UNCUT
+        counts = [str(row["n"]), *(NONE if uncut else str(row[name]) for name in ("cells", "failed"))]
+        accuracy = entry_text(Entry(row["accuracy"], row["accuracy_sd"], row["failed"]))
+        rows.append(
+            [*(text(row[name]) for name in by), kind, accuracy, percent(row["penalty"], row["penalty_sd"]), *counts]
+        )
+    return Block("Accuracy in %", header, [rows], labels=len(by) + 1)
+
+
+def frame_block(frame: pl.DataFrame) -> Block:
+    """Any table as it is."""
+    labels = next((i for i, dtype in enumerate(frame.dtypes) if dtype.is_numeric()), frame.width)
+    return Block("", frame.columns, [[[text(value) for value in row] for row in frame.rows()]], labels=labels)
+
+
+def text(value: object) -> str:
+    """A value as people read it: a dash for null, six significant digits for a float."""
+    if value is None:
+        return NONE
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def reading_notes(table: pl.DataFrame, averaged: Mapping[str, list[str]] | None = None, missing: int = 0) -> list[str]:
+    """How a table is to be read: its spread, the penalty, noise, and what it silently contains or lacks otherwise.
+
+    Args:
+        table: the long table.
+        averaged: settings that the table averages over, and their values.
+        missing: planned cells that have no result yet.
+    """
+    runs = table.filter(pl.col("n") > 0)["n"].unique().sort().to_list()
+    span = f"{runs[0]} to {runs[-1]}" if len(runs) > 1 else f"{runs[0]}" if runs else "0"
+    spread = "One run: no spread." if runs == [1] else f"±: standard deviation over runs ({span})."
+    notes = [spread, PENALTY_NOTE]
+    if (table["floor"] == NOISE).any():
+        notes.append(NOISE_NOTE)
+    notes += [
+        f"Averaged over {name} ({', '.join(values)}); --by {name} tells them apart."
+        for name, values in (averaged or {}).items()
+    ]
+    if missing:
+        notes.append(f"{missing} planned cell{'s'[: missing > 1]} without a result yet.")
+    return notes

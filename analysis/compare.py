@@ -1,0 +1,82 @@
+"""Two sweeps cell by cell: the mean paired difference of their accuracies.
+
+python analysis/compare.py results/<sweep A> results/<sweep B> [--unit run]
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+import polars as pl
+
+from analysis.blocks import NONE, Block
+from analysis.cli import run
+from analysis.formats import as_table
+from analysis.load import Results, load
+from analysis.paired import PairedDifference, paired_difference
+from stitching_core.errors import InputError
+from stitching_core.record import OK
+
+MATCH = ("run", "sender", "sender_cut", "receiver", "receiver_cut", "fit_data", "eval_data")
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Print the difference on each evaluation data and over all."""
+    parser = argparse.ArgumentParser(description="Mean paired difference of accuracy between two sweeps, A minus B.")
+    parser.add_argument("a", help="results/<sweep A>")
+    parser.add_argument("b", help="results/<sweep B>")
+    parser.add_argument(
+        "--unit", choices=("cell", "run"), default="cell", help="what the interval is over (%(default)s)"
+    )
+    args = parser.parse_args(argv)
+    results_a, results_b = load(args.a), load(args.b)
+    (a, merged_a), (b, merged_b) = _values(results_a), _values(results_b)
+    if a.join(b, on=MATCH, how="semi", nulls_equal=True).is_empty():
+        raise InputError(f"no ok cell of {args.a} matches one of {args.b} on {', '.join(MATCH)}")
+
+    unit = None if args.unit == "cell" else "run"
+    evals = pl.concat([a["eval_data"], b["eval_data"]]).unique(maintain_order=True).to_list()
+    rows = []
+    for name in evals:
+        here = pl.col("eval_data").eq_missing(pl.lit(name))
+        rows.append(_row(str(name), a.filter(here), b.filter(here), unit))
+    header = ["eval_data", "A - B", "95% low", "95% high", f"n ({args.unit}s)", "unmatched in A", "unmatched in B"]
+    block = Block(
+        f"A = {args.a}, B = {args.b}: accuracy, A minus B, in percentage points",
+        header,
+        [rows, [_row("all", a, b, unit)]],
+    )
+    print(as_table([block], _notes(args.unit, merged_a, merged_b)), end="")
+
+
+def _values(results: Results) -> tuple[pl.DataFrame, int]:
+    """Accuracy per match key of the ok cells, and the number of keys that several cells share."""
+    ok = results.cells.filter(pl.col("status") == OK, pl.col("accuracy").is_not_nan())
+    values = ok.group_by(MATCH, maintain_order=True).agg(pl.col("accuracy").mean(), cells=pl.len()).collect()
+    return values, values.filter(pl.col("cells") > 1).height
+
+
+def _row(name: str, a: pl.DataFrame, b: pl.DataFrame, unit: str | None) -> list[str]:
+    found: PairedDifference = paired_difference(a, b, on=MATCH, unit=unit)
+    points = [NONE if number != number else f"{100 * number:+.2f}" for number in (found.mean, found.low, found.high)]
+    unmatched = (one.join(other, on=MATCH, how="anti", nulls_equal=True).height for one, other in ((a, b), (b, a)))
+    return [name, *points, str(found.n), *map(str, unmatched)]
+
+
+def _notes(unit: str, merged_a: int, merged_b: int) -> list[str]:
+    notes = [f"Matched on {', '.join(MATCH)}; only ok cells. Interval: Student t over {unit}s."]
+    if unit == "cell":
+        notes.append(
+            "Cells of a run share base models, so the interval is optimistic: it speaks for these models alone."
+        )
+    for name, merged in (("A", merged_a), ("B", merged_b)):
+        if merged:
+            verb = "key is the mean" if merged == 1 else "keys are means"
+            notes.append(f"{name}: {merged} matched {verb} of several cells that differ in other settings.")
+    return notes
+
+
+if __name__ == "__main__":
+    sys.exit(run(main))

@@ -1,0 +1,153 @@
+"""A sweep's results folder as lazy Polars tables: checked, deduplicated and limited to the plan."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from stitching_core.errors import InputError
+from stitching_core.record import SCHEMA_VERSION, TABLES
+
+_DTYPES: dict[str, pl.DataType] = {
+    "str": pl.String(),
+    "int": pl.Int64(),
+    "float": pl.Float64(),
+    "bool": pl.Boolean(),
+    "list[int]": pl.List(pl.Int64()),
+    "list[float]": pl.List(pl.Float64()),
+}
+
+# What tells one row of a table from another: a retrain after a crash may write the same row into a second part.
+_KEYS: dict[str, list[str]] = {
+    "cells": ["cell_id", "eval_data"],
+    "modules": ["cell_id", "model", "seed", "eval_data", "module"],
+    "predictions": ["cell_id", "model", "seed", "eval_data"],
+}
+
+
+@dataclass(frozen=True)
+class Results:
+    """The tables of one sweep.
+
+    Attributes:
+        path: the folder.
+        cells: one row per cell and eval_data; in the plan's order where there is a plan.
+        models: one row per base model and data variant.
+        modules: one row per measured module.
+        predictions: one row per cell (or uncut model) and eval_data.
+        planned: number of cells in the plan, or None without one.
+        missing: number of planned cells that lack the row of an evaluation asked of them; 0 without a plan.
+    """
+
+    path: Path
+    cells: pl.LazyFrame
+    models: pl.LazyFrame
+    modules: pl.LazyFrame
+    predictions: pl.LazyFrame
+    planned: int | None
+    missing: int
+
+
+def polars_schema(table: str) -> pl.Schema:
+    """Column names and Polars types of a table of the record.
+
+    Raises:
+        KeyError: no table of that name.
+    """
+    return pl.Schema({name: _DTYPES[kind] for name, kind in TABLES[table].items()})
+
+
+def load(path: str | Path) -> Results:
+    """Open ``results/<sweep>``. Nothing but file footers and the plan is read until a table is collected.
+
+    Raises:
+        InputError: not a results folder, one of another schema version, or one with an unreadable file.
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        raise InputError(f"{folder} is not a folder; expected a sweep's results, results/<sweep>")
+    _check_version(folder / "config.yaml")
+    if not (folder / "cells").is_dir():
+        raise InputError(f"{folder} has no cells/ folder; expected a sweep's results with cells/part-*.parquet")
+
+    cells = _latest(_parts(folder, "cells"), "cells")
+    modules = _latest(_parts(folder, "modules"), "modules")
+    predictions = _latest(_parts(folder, "predictions"), "predictions")
+    models_file = folder / "models.parquet"
+    models = _scan([models_file] if models_file.is_file() else [], "models")
+
+    planned, missing = None, 0
+    plan = _plan(folder / "plan.parquet")
+    if plan is not None:
+        ids = plan.select("cell_id").unique(maintain_order=True).with_row_index("position")
+        planned, missing = ids.height, _missing(plan, cells)
+        cells = cells.join(ids.lazy(), on="cell_id").sort("position", maintain_order=True).drop("position")
+        in_plan = pl.col("cell_id").is_null() | pl.col("cell_id").is_in(ids["cell_id"].implode())
+        modules, predictions = modules.filter(in_plan), predictions.filter(in_plan)
+    return Results(folder, cells, models, modules, predictions, planned, missing)
+
+
+def _check_version(config: Path) -> None:
+    # One first-level key of plain YAML: not worth a YAML parser.
+    if not config.is_file():
+        raise InputError(f"{config} is missing; expected a sweep's results, results/<sweep>")
+    text = config.read_text(encoding="utf-8", errors="replace")
+    found = re.search(r"^schema_version\s*:\s*([^\s#]+)", text, flags=re.MULTILINE)
+    if found is None:
+        raise InputError(f"{config} names no schema_version; this version reads {SCHEMA_VERSION}")
+    version = found.group(1).strip("'\"")
+    if version != str(SCHEMA_VERSION):
+        raise InputError(f"{config} was written by schema version {version}; this version reads {SCHEMA_VERSION}")
+
+
+def _parts(folder: Path, table: str) -> pl.LazyFrame:
+    return _scan(sorted((folder / table).glob("part-*.parquet")), table)
+
+
+def _scan(files: list[Path], table: str) -> pl.LazyFrame:
+    schema = polars_schema(table)
+    if not files:
+        return pl.LazyFrame(schema=schema)
+    for file in files:
+        for name, dtype in _footer(file).items():
+            if name in schema and dtype != schema[name]:
+                raise InputError(f"{file}: column {name} is {dtype}; expected {schema[name]}")
+    return pl.scan_parquet(
+        files, schema=schema, missing_columns="insert", extra_columns="ignore", glob=False, hive_partitioning=False
+    )
+
+
+def _footer(file: Path) -> pl.Schema:
+    try:
+        return pl.Schema(pl.read_parquet_schema(file))
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise InputError(f"{file} is not a readable parquet file: {str(error).splitlines()[0]}") from None
+
+
+def _latest(frame: pl.LazyFrame, table: str) -> pl.LazyFrame:
+    """One row per key: the last finished where the table knows it, else that of the last part."""
+    if table == "cells":
+        frame = frame.sort("finished_at", nulls_last=False, maintain_order=True)
+    return frame.unique(_KEYS[table], keep="last", maintain_order=True)
+
+
+def _plan(file: Path) -> pl.DataFrame | None:
+    if not file.is_file():
+        return None
+    schema = _footer(file)
+    if schema.get("cell_id") != pl.String():
+        raise InputError(f"{file} has no cell_id column of strings; expected one row per planned cell")
+    return pl.read_parquet(file, columns=[name for name in ("cell_id", "eval_data") if name in schema], glob=False)
+
+
+def _missing(plan: pl.DataFrame, cells: pl.LazyFrame) -> int:
+    """Number of planned cells that lack the row of an evaluation asked of them (or any row, if none is named)."""
+    keys = ["cell_id"]
+    if isinstance(plan.schema.get("eval_data"), pl.List):
+        plan = plan.explode("eval_data", empty_as_null=False)
+        keys = ["cell_id", "eval_data"]
+    done = cells.select(keys).unique()
+    return int(plan.lazy().join(done, on=keys, how="anti").select(pl.col("cell_id").n_unique()).collect().item())

@@ -1,0 +1,1 @@
+"""Measures of a stitched or an uncut network."""

@@ -1,0 +1,1 @@
+"""Architectures, their named cuts, cutting, and the checkpoint store."""

@@ -1,0 +1,157 @@
+"""The zoo on disk: safetensors and a JSON card for each model, addressed by content. Never a pickle.
+
+``cards/<recipe key>.json`` says what a recipe led to; ``weights/<content hash>.safetensors`` holds the tensors. A recipe
+that was followed once is never followed again, and two recipes with the same outcome share one file.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
+from stitching_core import record
+from stitching_core.errors import InputError
+from stitching_core.models.architectures import architecture
+from stitching_core.spec import DataSpec, ModelRecipe, canonical_json, digest
+
+Tensors = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Card:
+    """What is known about a stored model. ``learned`` is None for models that nobody trained here."""
+
+    hash: str
+    recipe: dict[str, Any]
+    parameters: int
+    learned: bool | None = None
+    train_accuracy: float | None = None
+    train_seconds: float | None = None
+
+
+def recipe_key(recipe: ModelRecipe, classes: int, data: DataSpec, data_hash: str) -> str:
+    """What a model's weights depend on, hashed. The model's name and the place of any file are no part of it.
+
+    Raises:
+        InputError: a weights file can't be read.
+    """
+    if recipe.kind == record.NOISE:
+        return digest({"kind": recipe.kind, "sigma": recipe.sigma})
+    assert recipe.arch is not None
+    parts: dict[str, Any] = {
+        "kind": recipe.kind,
+        "arch": recipe.arch,
+        "arch_version": architecture(recipe.arch).version,
+        "classes": classes,
+    }
+    if recipe.kind == record.WEIGHTS:
+        parts["weights"] = file_hash(Path(recipe.weights or ""))
+    else:
+        parts["seed"] = recipe.seed
+    if recipe.kind == record.TRAINED:
+        assert recipe.training is not None
+        parts |= {
+            "variant": recipe.variant,
+            "training": dataclasses.asdict(recipe.training),
+            "data": data_hash,
+            "data_seed": data.seed,
+            "background_noise": data.background_noise,
+        }
+    return digest(parts)
+
+
+def content_hash(recipe: ModelRecipe, tensors: Tensors) -> str:
+    """SHA-256 over what the model computes: its architecture and every tensor's name, type, shape and bytes."""
+    if recipe.kind == record.NOISE:
+        return digest({"kind": recipe.kind, "sigma": recipe.sigma})
+    assert recipe.arch is not None
+    state = hashlib.sha256(canonical_json([recipe.arch, architecture(recipe.arch).version]).encode())
+    for name in sorted(tensors):
+        array = np.ascontiguousarray(tensors[name])
+        state.update(canonical_json([name, str(array.dtype), array.shape]).encode())
+        state.update(array.tobytes())
+    return state.hexdigest()
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file.
+
+    Raises:
+        InputError: it can't be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"weights file {str(path)!r} can't be read: {error.strerror}") from None
+
+
+def read_weights(path: Path) -> Tensors:
+    """The tensors of a safetensors file.
+
+    Raises:
+        InputError: it is no safetensors file (a pickled checkpoint is refused, not loaded).
+    """
+    try:
+        return load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise InputError(f"weights file {str(path)!r} is no readable safetensors file ({error})") from None
+
+
+def write_atomically(path: Path, write: Any) -> None:
+    """Calls ``write`` with a temporary path beside ``path``, flushes it to disk and renames it into place."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    write(temporary)
+    with temporary.open("rb") as file:
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+class Zoo:
+    """The store in one folder. Only the driver of a sweep writes it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def _card(self, key: str) -> Path:
+        return self.folder / "cards" / f"{key}.json"
+
+    def _weights(self, content: str) -> Path:
+        return self.folder / "weights" / f"{content}.safetensors"
+
+    def find(self, key: str) -> Card | None:
+        """The card of a recipe, or None if it was never followed or its weights are gone."""
+        try:
+            card = Card(**json.loads(self._card(key).read_text()))
+        except (FileNotFoundError, json.JSONDecodeError, TypeError):
+            return None
+        return card if self._weights(card.hash).exists() else None
+
+    def save(self, key: str, card: Card, tensors: Tensors) -> None:
+        """Weights first, then the card: a card never points at nothing."""
+        if not self._weights(card.hash).exists():
+            write_atomically(self._weights(card.hash), lambda path: save_file(tensors, path))
+        text = json.dumps(dataclasses.asdict(card), indent=2, sort_keys=True)
+        write_atomically(self._card(key), lambda path: path.write_text(text))
+
+    def load(self, card: Card, recipe: ModelRecipe) -> Tensors:
+        """The weights of a card, verified.
+
+        Raises:
+            InputError: the file's content is not what the card says.
+        """
+        path = self._weights(card.hash)
+        tensors = read_weights(path)
+        if content_hash(recipe, tensors) != card.hash:
+            raise InputError(f"model file {str(path)!r} does not match its hash; delete it to have it made again")
+        return tensors

@@ -1,0 +1,1 @@
+"""Stitch layers and how two shapes are brought together."""

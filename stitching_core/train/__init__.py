@@ -1,0 +1,1 @@
+"""Training: base models, and stitches in lock-step blocks."""

@@ -1,0 +1,103 @@
+"""A block of stitches trained in lock-step: each batch goes through the sender's front once, for all of them.
+
+What a stitch goes through here depends on its own definition alone. The batches are a function of (fit data, seed), the
+front's statistics of the batches seen so far, and nothing is shared between the stitches of a block: so a stitch comes
+out the same alone or in any block, in any order. On a CPU with a fixed number of threads, bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+from stitching_core import record
+from stitching_core.measure.accuracy import Predictions, Tally
+from stitching_core.seeding import Part, stream
+from stitching_core.train.fronts import Front
+from stitching_core.train.images import batch_order, eval_batches
+from stitching_core.train.stitching import StitchRun, is_random
+
+Results = dict[str, dict[str, Predictions]]  # by run key, then by split
+
+
+def train_block(
+    front: Front,
+    runs: list[StitchRun],
+    order_key: tuple[Part, ...],
+    evaluate_on: Callable[[StitchRun], tuple[str, ...]],
+    on_epoch: Callable[[int], None] = lambda stitches: None,
+) -> Results:
+    """Trains every run to its own number of epochs and evaluates it when it leaves.
+
+    Args:
+        front: gives the activations; has a split named ``fit``.
+        runs: share batch size and bn_mode. Diverged and failed ones leave early, and say so themselves.
+        order_key: what the order of the batches depends on.
+        evaluate_on: which of the front's splits a run is evaluated on.
+        on_epoch: called after each epoch with the number of stitches that took part in it.
+
+    Returns:
+        Predictions of every run that is ok.
+
+    Raises:
+        ValueError: the runs do not share batch size and bn_mode.
+    """
+    settings = {(run.protocol.batch_size, run.protocol.bn_mode) for run in runs}
+    if len(settings) > 1:
+        raise ValueError(f"a block has one batch size and one bn_mode, not {sorted(settings)}")
+    ((batch_size, bn_mode),) = settings
+    results: Results = {}
+    labels = front.labels("fit")
+    draws = is_random(front.module)
+    active = list(runs)
+    epoch = 0
+    with torch.random.fork_rng(devices=[]):
+        while active:
+            if front.module is not None:
+                front.module.train(bn_mode == "adapt")
+            for run in active:
+                run.train_mode(True)
+            batches = batch_order(len(labels), batch_size, front.drop_last("fit"), *order_key, epoch)
+            for number, indices in enumerate(batches):
+                if draws:
+                    torch.manual_seed(stream("front_dropout", *order_key, epoch, number))
+                indices = indices.to(labels.device)
+                activations = front.activations("fit", indices)
+                target = labels[indices]
+                for run in active:
+                    if run.status == record.OK:
+                        try:
+                            run.step(activations[run.tap], target, epoch)
+                        except (RuntimeError, ValueError) as error:
+                            run.fail(error)
+            epoch += 1
+            on_epoch(len(active))
+            for run in active:
+                if run.status == record.OK:
+                    run.end_epoch()
+            leaving = [run for run in active if run.status == record.OK and run.protocol.epochs <= epoch]
+            if leaving:
+                results |= evaluate(front, leaving, evaluate_on)
+            active = [run for run in active if run.status == record.OK and run.protocol.epochs > epoch]
+    return results
+
+
+@torch.no_grad()
+def evaluate(front: Front, runs: list[StitchRun], evaluate_on: Callable[[StitchRun], tuple[str, ...]]) -> Results:
+    """Predictions of stitched networks in eval mode, one pass of the front for all of them."""
+    if front.module is not None:
+        front.module.eval()
+    tallies = {run.key: {split: Tally() for split in evaluate_on(run)} for run in runs}
+    for run in runs:
+        run.train_mode(False)
+    for split in dict.fromkeys(split for run in runs for split in evaluate_on(run)):
+        labels = front.labels(split)
+        asked = [run for run in runs if split in tallies[run.key]]
+        for indices in eval_batches(len(labels)):
+            indices = indices.to(labels.device)
+            activations = front.activations(split, indices)
+            for run in asked:
+                logits = run.tail(run.stitch(activations[run.tap]))
+                tallies[run.key][split].add(logits, run.targets(labels[indices]))
+    return {key: {split: tally.predictions() for split, tally in splits.items()} for key, splits in tallies.items()}

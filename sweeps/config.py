@@ -1,0 +1,135 @@
+"""From YAML and the command line to one checked configuration, or to one line that says what is wrong."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import yaml
+from hydra import compose, initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf.errors import ConfigKeyError, OmegaConfBaseException
+
+import tune_configs
+from stitching_core.errors import InputError
+from sweeps.schema import SweepConfig
+
+CONFIGS = Path(str(tune_configs.__file__)).parent
+PRIMARY = "full_grid"
+GROUPS = tuple(sorted(folder.name for folder in CONFIGS.iterdir() if any(folder.glob("*.yaml"))))
+
+
+def options(group: str) -> list[str]:
+    """The names that a group's value may take."""
+    return sorted(path.stem for path in (CONFIGS / group).glob("*.yaml"))
+
+
+def load_config(arguments: list[str]) -> SweepConfig:
+    """The configuration that the command line asks for, with types checked.
+
+    Args:
+        arguments: ``group=option`` and ``key.path=value``, as Hydra writes them; ``experiment=2e`` is short for
+            ``experiment=smith2025_2e``.
+
+    Raises:
+        InputError: anything that can't be composed: the message is one line.
+    """
+    arguments = [_expand(argument) for argument in arguments]
+    composed = _compose(arguments)
+    with open_dict(composed):
+        choices = composed.hydra.runtime.choices
+        del composed["hydra"]
+    try:
+        checked = OmegaConf.merge(OmegaConf.structured(SweepConfig), composed)
+        missing = OmegaConf.missing_keys(checked)
+        if missing:
+            raise InputError(f"{sorted(missing)[0]} has no value")
+        config = OmegaConf.to_object(checked)
+    except ConfigKeyError as error:
+        raise InputError(_unknown(str(error.full_key), _file(error.full_key, choices, arguments))) from None
+    except OmegaConfBaseException as error:
+        message = str(error).splitlines()[0]
+        raise InputError(f"{error.full_key}: {message} ({_file(error.full_key, choices, arguments)})") from None
+    assert isinstance(config, SweepConfig)
+    return config
+
+
+def _expand(argument: str) -> str:
+    key, _, value = argument.partition("=")
+    if key == "experiment" and f"smith2025_{value}" in options("experiment"):
+        return f"experiment=smith2025_{value}"
+    return argument
+
+
+def _compose(arguments: list[str]) -> DictConfig:
+    parsed = []
+    for argument in arguments:
+        try:
+            parsed.append(OverridesParser.create().parse_override(argument))
+        except HydraException:
+            raise InputError(f"can't read the argument {argument!r}; write key=value or group=option") from None
+    for override in parsed:
+        key, value = override.key_or_group, override.value()
+        if key in GROUPS and value is not None and str(value) not in options(key):
+            raise InputError(f"{key}={value} is unknown; {key} may be {', '.join(options(key))}")
+        if key.startswith("hydra"):
+            raise InputError(f"{override.input_line!r}: Hydra's own settings can't be changed here")
+    GlobalHydra.instance().clear()
+    try:
+        with initialize_config_dir(config_dir=str(CONFIGS), version_base="1.3"):
+            return compose(PRIMARY, overrides=arguments, return_hydra_config=True)
+    except (HydraException, OmegaConfBaseException) as error:
+        for override in parsed:
+            if f"'{override.key_or_group}'" in str(error) and "override" in str(error):
+                raise InputError(_unknown(override.key_or_group, "the command line")) from None
+        raise InputError(" ".join(str(error).split())) from None
+
+
+def _unknown(key: str, where: str) -> str:
+    """One line for a key that does not exist, with its siblings that do."""
+    parent, allowed = "", [field.name for field in dataclasses.fields(SweepConfig)]
+    kind: Any = SweepConfig
+    for part in key.split("."):
+        hints = get_type_hints(kind) if dataclasses.is_dataclass(kind) else {}
+        if part in hints:
+            kind, parent = _dataclass_in(hints[part]) or hints[part], f"{parent}{part}."
+            kind = _dataclass_in(kind) or kind
+        elif parent.startswith("zoo.models.") and parent.count(".") == 2:
+            parent = f"{parent}{part}."
+        if dataclasses.is_dataclass(kind):
+            allowed = [field.name for field in dataclasses.fields(kind)]
+    return f"unknown key {key!r} (from {where}); {parent or 'the top level '}allows {', '.join(allowed)}"
+
+
+def _dataclass_in(hint: Any) -> Any:
+    """The dataclass in a hint such as ``TrainingConfig | None`` or ``dict[str, ModelConfig]``."""
+    return next((part for part in (hint, *get_args(hint)) if dataclasses.is_dataclass(part)), None)
+
+
+def _file(key: str | None, choices: Any, arguments: list[str]) -> str:
+    """Where a key's value comes from: the command line, or the YAML file that sets it."""
+    path = (key or "").split(".")
+    if any(argument.lstrip("+~").split("=")[0] == key for argument in arguments):
+        return "the command line"
+    chosen = [("experiment", choices.get("experiment"))] + [(path[0], choices.get(path[0]))]
+    for group, option in chosen:
+        file = CONFIGS / group / f"{option}.yaml"
+        if option and file.exists():
+            content = yaml.safe_load(file.read_text())
+            inner = path if group == "experiment" else path[1:]
+            for part in inner:
+                content = content.get(part, {}) if isinstance(content, dict) else {}
+                if content == {}:
+                    break
+            else:
+                return f"tune_configs/{group}/{option}.yaml"
+    return f"tune_configs/{PRIMARY}.yaml"
+
+
+def to_yaml(config: SweepConfig) -> str:
+    """The configuration as plain YAML, in the order of the schema."""
+    return yaml.safe_dump(dataclasses.asdict(config), sort_keys=False)
