@@ -60,8 +60,12 @@ def polars_schema(table: str) -> pl.Schema:
     return pl.Schema({name: _DTYPES[kind] for name, kind in TABLES[table].items()})
 
 
-def load(path: str | Path) -> Results:
+def load(path: str | Path, planned_only: bool = True) -> Results:
     """Open ``results/<sweep>``. Nothing but file footers and the plan is read until a table is collected.
+
+    Args:
+        path: the folder.
+        planned_only: leave out cells that an earlier configuration planned and the present one does not.
 
     Raises:
         InputError: not a results folder, one of another schema version, or one with an unreadable file.
@@ -69,7 +73,7 @@ def load(path: str | Path) -> Results:
     folder = Path(path)
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder; expected a sweep's results, results/<sweep>")
-    _check_version(folder / "config.yaml")
+    check_version(folder / "config.yaml")
     if not (folder / "cells").is_dir():
         raise InputError(f"{folder} has no cells/ folder; expected a sweep's results with cells/part-*.parquet")
 
@@ -81,7 +85,7 @@ def load(path: str | Path) -> Results:
 
     planned, missing = None, 0
     plan = _plan(folder / "plan.parquet")
-    if plan is not None:
+    if plan is not None and planned_only:
         ids = plan.select("cell_id").unique(maintain_order=True).with_row_index("position")
         planned, missing = ids.height, _missing(plan, cells)
         cells = cells.join(ids.lazy(), on="cell_id").sort("position", maintain_order=True).drop("position")
@@ -90,7 +94,7 @@ def load(path: str | Path) -> Results:
     return Results(folder, cells, models, modules, predictions, planned, missing)
 
 
-def _check_version(config: Path) -> None:
+def check_version(config: Path) -> None:
     # One first-level key of plain YAML: not worth a YAML parser.
     if not config.is_file():
         raise InputError(f"{config} is missing; expected a sweep's results, results/<sweep>")

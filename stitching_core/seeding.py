@@ -26,6 +26,17 @@ def torch_generator(*parts: Part) -> torch.Generator:
     return torch.Generator().manual_seed(stream(*parts))
 
 
+def reseed(device: torch.device, *parts: Part) -> None:
+    """Puts the default generator of the CPU, and of the device, at the start of the stream named by the parts.
+
+    Dropout draws from them. ``torch.manual_seed`` would do as well, but takes 0.2 ms where CUDA is built in and unused.
+    """
+    seed = stream(*parts)
+    torch.default_generator.manual_seed(seed)
+    if device.type == "cuda":
+        torch.cuda.default_generators[device.index or 0].manual_seed(seed)
+
+
 def numpy_generator(*parts: Part) -> np.random.Generator:
     """A counter-based (Philox) generator at the start of the stream named by the parts."""
     return np.random.Generator(np.random.Philox(key=stream(*parts)))

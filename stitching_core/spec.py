@@ -12,7 +12,11 @@ from stitching_core import record
 
 
 def canonical_json(value: Any) -> str:
-    """JSON that is equal for equal values in every process: sorted keys, no spaces, no NaN, dataclasses as objects."""
+    """JSON that is the same in every process: sorted keys, no spaces, no NaN, dataclasses as objects, tuples as lists.
+
+    Types count: 1 and 1.0 differ. A configuration's values have been cast to their fields' types, so there this can't
+    matter; anywhere else the worst that can follow is a result computed twice, never one taken for another.
+    """
 
     def plain(item: Any) -> Any:
         if dataclasses.is_dataclass(item) and not isinstance(item, type):
@@ -93,6 +97,7 @@ class SearchSpec:
     validation_fraction: float = 0.2
     startup_trials: int = 5  # drawn at random before the sampler models anything
     sample_cells: int = 0  # shared only: how many cells a candidate is scored over
+    sample: str = ""  # shared only: a hash of which cells those are
     learning_rate: tuple[float, float] = (1e-4, 1e-1)
     momentum: tuple[float, float] = (0.0, 0.99)
     weight_decay: tuple[float, float] = (1e-6, 1e-1)
@@ -102,7 +107,7 @@ class SearchSpec:
 
 @dataclass(frozen=True)
 class CellSpec:
-    """One cell: a sender's front up to a cut, a stitch, a receiver's tail from a cut, one protocol, fit set and seed."""
+    """One cell: a sender's front up to a cut, a stitch, a receiver's tail from a cut, a protocol, a fit set, a seed."""
 
     sender: ModelRecipe
     sender_cut: str | None  # None for a noise sender: its points stand for the activation

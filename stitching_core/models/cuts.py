@@ -7,6 +7,7 @@ and that carries one tensor. Its name is the module path that a user knows: ``la
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import torch
@@ -79,30 +80,33 @@ def find_cuts(traced: fx.GraphModule, example: torch.Tensor) -> list[Cut]:
 
 
 class _Names:
-    """The module paths of which a node is the output, outermost first; a name made from its function if there is none."""
+    """The module paths of which a node is the output, outermost first; a name made from its function if it has none."""
 
     def __init__(self, nodes: list[fx.Node]) -> None:
         self.last: dict[str, fx.Node] = {}  # by module call: the last node inside
         self.calls: dict[str, int] = {}
-        self.taken: dict[str, int] = {}
         for node in nodes:
             for call in node.meta.get("nn_module_stack", {}):
                 if call not in self.last:
                     path = call.split("@")[0]
                     self.calls[path] = self.calls.get(path, 0) + 1
                 self.last[call] = node
+        self.taken = {_nth(path, call) for path, calls in self.calls.items() for call in range(1, calls + 1)}
 
     def of(self, node: fx.Node) -> list[str]:
         stack = node.meta.get("nn_module_stack", {})
         names = [call for call in stack if self.last[call] is node and self.calls[call.split("@")[0]] == 1]
         if names:
             return names
+        scope, _, repeat = next(reversed(stack), "").partition("@")
         if node.op == "call_module":  # a module called more than once: the path and which call it is
-            base = str(node.target)
-        else:
-            function = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", node.name)
-            scope = next(reversed(stack), "").split("@")[0]
-            base = f"{scope}.{function}" if scope else str(function)
-        count = self.taken.get(base, 0)
-        self.taken[base] = count + 1
-        return [base if count == 0 else f"{base}:{count + 1}"]
+            return [_nth(scope, int(repeat or 0) + 1)]
+        function = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", node.name)
+        base = f"{scope}.{function}" if scope else str(function)
+        name = next(name for count in itertools.count(1) if (name := _nth(base, count)) not in self.taken)
+        self.taken.add(name)
+        return [name]
+
+
+def _nth(name: str, count: int) -> str:
+    return name if count == 1 else f"{name}:{count}"

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
 
+import torch
 from torch import fx, nn
 
 _IN_PLACE_FUNCTIONS = {operator.iadd, operator.isub, operator.imul, operator.itruediv}
+# what surely returns memory of its own, as every module with weights does; anything else may return a view
+_NEW_FUNCTIONS = {operator.add, operator.sub, operator.mul, operator.truediv, torch.add, torch.cat}
+_NEW_MODULES = (nn.MaxPool2d, nn.AvgPool2d, nn.AdaptiveAvgPool2d)
 
 
 def _in_place(node: fx.Node, model: nn.Module) -> bool:
@@ -14,7 +19,36 @@ def _in_place(node: fx.Node, model: nn.Module) -> bool:
         return bool(getattr(model.get_submodule(str(node.target)), "inplace", False))
     if node.op == "call_method":
         return str(node.target).endswith("_") and not str(node.target).endswith("__")
-    return node.target in _IN_PLACE_FUNCTIONS or bool(node.kwargs.get("inplace", False))
+    if node.op != "call_function":
+        return False
+    if node.target in _IN_PLACE_FUNCTIONS or getattr(node.target, "__name__", "").endswith("_"):
+        return True
+    try:
+        arguments = inspect.signature(node.target).bind(*node.args, **node.kwargs).arguments  # type: ignore[arg-type]
+    except (TypeError, ValueError):  # a builtin without a signature
+        return False
+    return bool(arguments.get("inplace", False))
+
+
+def _overwritten(node: fx.Node, model: nn.Module) -> bool:
+    """Whether a later operation may write into the node's memory, at once or through a view (flatten, identity)."""
+    views, seen = [node], {node}
+    while views:
+        value = views.pop()
+        for user in value.users:
+            if _in_place(user, model):
+                if user.args[:1] == (value,) or value in user.kwargs.values():
+                    return True
+                continue  # it writes into its first argument and returns that
+            if user.op == "call_module":
+                module = model.get_submodule(str(user.target))
+                new = isinstance(module, _NEW_MODULES) or next(module.parameters(), None) is not None
+            else:
+                new = user.target in _NEW_FUNCTIONS
+            if not new and user not in seen:
+                seen.add(user)
+                views.append(user)
+    return False
 
 
 def front(traced: fx.GraphModule, taps: list[str]) -> fx.GraphModule:
@@ -35,8 +69,8 @@ def front(traced: fx.GraphModule, taps: list[str]) -> fx.GraphModule:
     for node in traced.graph.nodes:
         copied[node] = graph.node_copy(node, lambda old: copied[old])
         if node.name in taps:
-            overwritten = any(_in_place(user, traced) for user in node.users)
-            found[node.name] = graph.call_method("clone", (copied[node],)) if overwritten else copied[node]
+            clone = _overwritten(node, traced)
+            found[node.name] = graph.call_method("clone", (copied[node],)) if clone else copied[node]
             if len(found) == len(set(taps)):
                 break
     graph.output(tuple(found[tap] for tap in taps))

@@ -1,7 +1,7 @@
 """The zoo on disk: safetensors and a JSON card for each model, addressed by content. Never a pickle.
 
-``cards/<recipe key>.json`` says what a recipe led to; ``weights/<content hash>.safetensors`` holds the tensors. A recipe
-that was followed once is never followed again, and two recipes with the same outcome share one file.
+``cards/<recipe key>.json`` says what a recipe led to; ``weights/<content hash>.safetensors`` holds the tensors. A
+recipe that was followed once is never followed again, and two recipes with the same outcome share one file.
 """
 
 from __future__ import annotations
@@ -133,14 +133,16 @@ class Zoo:
         """The card of a recipe, or None if it was never followed or its weights are gone."""
         try:
             card = Card(**json.loads(self._card(key).read_text()))
-        except (FileNotFoundError, json.JSONDecodeError, TypeError):
+        except (FileNotFoundError, ValueError, TypeError):  # cut off, not UTF-8, or of other fields
             return None
         return card if self._weights(card.hash).exists() else None
 
     def save(self, key: str, card: Card, tensors: Tensors) -> None:
         """Weights first, then the card: a card never points at nothing."""
         if not self._weights(card.hash).exists():
-            write_atomically(self._weights(card.hash), lambda path: save_file(tensors, path))
+            # safetensors writes an array's memory as it lies: one that is channels last would be saved scrambled
+            plain = {name: np.asarray(array, order="C") for name, array in tensors.items()}
+            write_atomically(self._weights(card.hash), lambda path: save_file(plain, path))
         text = json.dumps(dataclasses.asdict(card), indent=2, sort_keys=True)
         write_atomically(self._card(key), lambda path: path.write_text(text))
 
@@ -151,7 +153,11 @@ class Zoo:
             InputError: the file's content is not what the card says.
         """
         path = self._weights(card.hash)
-        tensors = read_weights(path)
-        if content_hash(recipe, tensors) != card.hash:
+        try:
+            tensors = load_file(path)
+            intact = content_hash(recipe, tensors) == card.hash
+        except (SafetensorError, OSError):
+            intact = False
+        if not intact:
             raise InputError(f"model file {str(path)!r} does not match its hash; delete it to have it made again")
         return tensors

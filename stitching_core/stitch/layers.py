@@ -73,7 +73,7 @@ def build_stitch(kind: str, init: str, sender: Shape, receiver: Shape, seed: int
         if value not in known:
             raise InputError(f"unknown {what} {value!r}; known: {', '.join(known)}")
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)  # the stitch is made on the CPU: leave other devices alone
         stitch = STITCHES[kind](sender, receiver)
         INITS[init](stitch)
     return stitch.to(memory_format=torch.channels_last)

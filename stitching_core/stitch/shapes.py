@@ -1,8 +1,8 @@
 """Bringing a sender's activation to the receiver's spatial size, without anything to learn.
 
-Where both maps have the same height and width this is the identity, as in Smith et al. 2025, who stitch equal cuts only.
-For unequal ones (all cuts against all cuts) a larger map is averaged down and a smaller one interpolated up, each of
-which a 1x1 convolution commutes with, so that all that is learnt stays in the stitch.
+Where both maps have the same height and width this is the identity, as in Smith et al. 2025, who stitch equal cuts
+only. For unequal ones (all cuts against all cuts) a larger map is averaged down and a smaller one interpolated up, each
+of which a 1x1 convolution commutes with, so that all that is learnt stays in the stitch.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from torch import nn
 from torch.optim.lr_scheduler import LambdaLR, LRScheduler, MultiStepLR
 
 from stitching_core.measure.accuracy import Predictions, Tally
-from stitching_core.seeding import stream
+from stitching_core.seeding import reseed
 from stitching_core.spec import TrainingRecipe
 from stitching_core.train.images import ImageTensors, batch_order, eval_batches
 
@@ -52,15 +52,16 @@ def train_base(model: nn.Module, data: ImageTensors, recipe: TrainingRecipe, see
     )
     schedule = SCHEDULES[recipe.schedule](optimizer)
     hits = seen = 0
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(stream("base_dropout", seed))
+    device = data.labels.device
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        reseed(device, "base_dropout", seed)
         model.train()
         for epoch in range(recipe.epochs):
-            correct = torch.zeros((), device=data.labels.device)
-            total = torch.zeros((), device=data.labels.device)
+            correct = torch.zeros((), device=device)
+            total = torch.zeros((), device=device)
             seen = 0
             for indices in batch_order(len(data), recipe.batch_size, data.drop_last, "base", seed, epoch):
-                indices = indices.to(data.labels.device)
+                indices = indices.to(device)
                 labels = data.labels[indices]
                 logits = model(data.batch(indices))
                 loss = F.cross_entropy(logits, labels)

@@ -7,16 +7,17 @@ out the same alone or in any block, in any order. On a CPU with a fixed number o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import torch
 
 from stitching_core import record
 from stitching_core.measure.accuracy import Predictions, Tally
-from stitching_core.seeding import Part, stream
+from stitching_core.seeding import Part, reseed
 from stitching_core.train.fronts import Front
 from stitching_core.train.images import batch_order, eval_batches
-from stitching_core.train.stitching import StitchRun, is_random
+from stitching_core.train.stitching import StitchRun
 
 Results = dict[str, dict[str, Predictions]]  # by run key, then by split
 
@@ -32,7 +33,8 @@ def train_block(
 
     Args:
         front: gives the activations; has a split named ``fit``.
-        runs: share batch size and bn_mode. Diverged and failed ones leave early, and say so themselves.
+        runs: share batch size and bn_mode, each with a key of its own. Diverged and failed ones leave early, and say so
+            themselves.
         order_key: what the order of the batches depends on.
         evaluate_on: which of the front's splits a run is evaluated on.
         on_epoch: called after each epoch with the number of stitches that took part in it.
@@ -41,18 +43,21 @@ def train_block(
         Predictions of every run that is ok.
 
     Raises:
-        ValueError: the runs do not share batch size and bn_mode.
+        ValueError: the runs do not share batch size and bn_mode, or two have one key.
     """
     settings = {(run.protocol.batch_size, run.protocol.bn_mode) for run in runs}
+    if not runs:
+        return {}
+    if len({run.key for run in runs}) < len(runs):
+        raise ValueError("two runs of a block have the same key")
     if len(settings) > 1:
         raise ValueError(f"a block has one batch size and one bn_mode, not {sorted(settings)}")
     ((batch_size, bn_mode),) = settings
     results: Results = {}
     labels = front.labels("fit")
-    draws = is_random(front.module)
     active = list(runs)
     epoch = 0
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[labels.device] if labels.is_cuda else []):
         while active:
             if front.module is not None:
                 front.module.train(bn_mode == "adapt")
@@ -60,8 +65,7 @@ def train_block(
                 run.train_mode(True)
             batches = batch_order(len(labels), batch_size, front.drop_last("fit"), *order_key, epoch)
             for number, indices in enumerate(batches):
-                if draws:
-                    torch.manual_seed(stream("front_dropout", *order_key, epoch, number))
+                reseed(labels.device, "front_dropout", *order_key, epoch, number)
                 indices = indices.to(labels.device)
                 activations = front.activations("fit", indices)
                 target = labels[indices]
@@ -69,7 +73,7 @@ def train_block(
                     if run.status == record.OK:
                         try:
                             run.step(activations[run.tap], target, epoch)
-                        except (RuntimeError, ValueError) as error:
+                        except Exception as error:  # whatever it is, it is this run's alone
                             run.fail(error)
             epoch += 1
             on_epoch(len(active))
@@ -85,7 +89,10 @@ def train_block(
 
 @torch.no_grad()
 def evaluate(front: Front, runs: list[StitchRun], evaluate_on: Callable[[StitchRun], tuple[str, ...]]) -> Results:
-    """Predictions of stitched networks in eval mode, one pass of the front for all of them."""
+    """Predictions of stitched networks in eval mode, one pass of the front for all of them.
+
+    A run that raises has failed, one whose logits are not finite has diverged; neither is among the results.
+    """
     if front.module is not None:
         front.module.eval()
     tallies = {run.key: {split: Tally() for split in evaluate_on(run)} for run in runs}
@@ -98,6 +105,19 @@ def evaluate(front: Front, runs: list[StitchRun], evaluate_on: Callable[[StitchR
             indices = indices.to(labels.device)
             activations = front.activations(split, indices)
             for run in asked:
-                logits = run.tail(run.stitch(activations[run.tap]))
-                tallies[run.key][split].add(logits, run.targets(labels[indices]))
-    return {key: {split: tally.predictions() for split, tally in splits.items()} for key, splits in tallies.items()}
+                if run.status == record.OK:
+                    try:
+                        logits = run.tail(run.stitch(activations[run.tap]))
+                        tallies[run.key][split].add(logits, run.targets(labels[indices]))
+                    except Exception as error:
+                        run.fail(error)
+    results: Results = {}
+    for run in runs:
+        if run.status == record.OK:
+            found = {split: tally.predictions() for split, tally in tallies[run.key].items()}
+            for split, predictions in found.items():
+                if not math.isfinite(predictions.cross_entropy):
+                    run.diverge(f"cross entropy on {split} was {predictions.cross_entropy}")
+            if run.status == record.OK:
+                results[run.key] = found
+    return results

@@ -16,7 +16,7 @@ Activations = dict[str, torch.Tensor]
 
 
 class Front(Protocol):
-    """Gives the activation at every tap for the same items. Splits are named ``fit``, ``validation`` or an eval_data."""
+    """Gives the activation at every tap for the same items. A split is ``fit``, ``validation`` or an eval_data."""
 
     module: nn.Module | None  # the sender's part of the network, if there is one
 

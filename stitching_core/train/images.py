@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 
 import torch
@@ -33,6 +34,13 @@ class ImageTensors:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def subset(self, indices: torch.Tensor) -> ImageTensors:
+        """Some of the items, as a set of its own."""
+        part = copy.copy(self)
+        indices = indices.to(self.labels.device)
+        part.images, part.labels = self.images[indices], self.labels[indices]
+        return part
 
     def batch(self, indices: torch.Tensor) -> torch.Tensor:
         """float32 (b, 3, size, size): scaled to [0, 1], then normalised per channel."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torch.nn.modules.dropout import _DropoutNd
 
 from stitching_core import record
-from stitching_core.seeding import stream
+from stitching_core.seeding import reseed
 from stitching_core.spec import Protocol
 from stitching_core.stitch.layers import NormConvNorm
 
@@ -18,21 +18,17 @@ OBJECTIVES = {"cross_entropy": F.cross_entropy}
 BN_MODES = ("adapt", "frozen")
 
 
-def is_random(module: nn.Module | None) -> bool:
-    """Whether a forward pass in train mode draws random numbers."""
-    return module is not None and any(isinstance(part, _DropoutNd) for part in module.modules())
-
-
 @dataclass
 class StitchRun:
     """A stitch between one tap of the front and one tail, with concrete hyperparameters.
 
     Attributes:
-        key: names the cell (and the candidate, in a search); seeds what the tail draws.
+        key: names the cell (and the candidate, in a search).
         tap: which of the front's activations it reads.
         classes: of the receiver.
         curve: mean training loss of each epoch so far.
-        status: ok until the loss stops being finite (diverged) or something raises (failed).
+        status: ok until something stops being finite (diverged) or raises (failed).
+        seed: of what the tail draws at random (dropout); the same for all candidates of a cell.
     """
 
     key: str
@@ -44,6 +40,7 @@ class StitchRun:
     curve: list[float] = field(default_factory=list)
     status: str = record.OK
     reason: str | None = None
+    seed: int = 0
 
     def __post_init__(self) -> None:
         self.parameters = list(self.stitch.parameters())
@@ -55,7 +52,6 @@ class StitchRun:
             weight_decay=self.protocol.weight_decay,
         )
         self.objective = OBJECTIVES[self.protocol.objective]
-        self.draws = is_random(self.tail)
         self.loss = torch.zeros((), device=self.parameters[0].device)
         self.steps = 0
 
@@ -74,8 +70,8 @@ class StitchRun:
 
     def step(self, activation: torch.Tensor, labels: torch.Tensor, epoch: int) -> None:
         """One update on one batch. The loss is only summed here: reading it would make a GPU wait."""
-        if self.draws:
-            torch.manual_seed(stream("tail_dropout", self.key, epoch, self.steps))
+        # always: what draws (dropout, drop path, a function of the forward pass) can't be told from the modules
+        reseed(self.loss.device, "tail_dropout", self.seed, epoch, self.steps)
         loss = self.objective(self.tail(self.stitch(activation)), self.targets(labels))
         if self.protocol.l1:
             loss = loss + self.protocol.l1 * torch.stack([p.abs().sum() for p in self.parameters]).sum()
@@ -86,14 +82,29 @@ class StitchRun:
         self.steps += 1
 
     def end_epoch(self) -> None:
-        """Adds the epoch to the curve and notices a loss that is no longer finite."""
-        mean = float(self.loss) / max(self.steps, 1)
+        """Adds the epoch to the curve and notices a loss or a stitch that is no longer finite."""
+        if self.steps == 0:
+            self.fail(ValueError(f"the fit data are fewer than one batch of {self.protocol.batch_size}"))
+            return
+        mean = float(self.loss) / self.steps
         self.loss.zero_()
         self.steps = 0
         self.curve.append(mean)
-        if not torch.isfinite(torch.tensor(mean)):
-            self.status = record.DIVERGED
-            self.reason = f"training loss was {mean} in epoch {len(self.curve)} of {self.protocol.epochs}"
+        where = f"epoch {len(self.curve)} of {self.protocol.epochs}"
+        if not math.isfinite(mean):
+            self.diverge(f"training loss was {mean} in {where}")
+        elif not self._finite():
+            self.diverge(f"weights or batch-norm statistics were no longer finite after {where}")
+
+    def _finite(self) -> bool:
+        """The loss shows less: it was taken before the last step, and batch norm divides by infinite variances."""
+        statistics = [b for n, b in self.tail.named_buffers() if n.endswith(("running_mean", "running_var"))]
+        tensors = [*self.parameters, *self.stitch.buffers(), *statistics]
+        return bool(torch.stack([tensor.isfinite().all() for tensor in tensors]).all())
+
+    def diverge(self, reason: str) -> None:
+        """Marks the run as diverged; the rest of its block goes on."""
+        self.status, self.reason = record.DIVERGED, reason
 
     def fail(self, error: Exception) -> None:
         """Marks the run as failed; the rest of its block goes on."""

@@ -1,0 +1,105 @@
+"""The Ray cluster of a sweep: the one that is there, or one of this machine's own."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+os.environ.setdefault("TUNE_DISABLE_AUTO_CALLBACK_LOGGERS", "1")  # half of Tune's cost a trial; the ledger has it all
+os.environ.setdefault("RAY_AIR_NEW_OUTPUT", "0")
+os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+os.environ.setdefault("TUNE_WARN_EXCESSIVE_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S", "0")
+
+import ray
+import torch
+
+from sweeps.schema import ClusterConfig
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """What there is to work on.
+
+    Attributes:
+        description: one line for the user.
+        slots: blocks that can train at the same time.
+        per_block: resources of a block or of a base training, as Tune and Ray name them.
+    """
+
+    description: str
+    slots: int
+    per_block: dict[str, float]
+
+    @property
+    def per_task(self) -> dict[str, float]:
+        """The same for a Ray task."""
+        return {"num_cpus": self.per_block["CPU"], "num_gpus": self.per_block.get("GPU", 0)}
+
+
+@contextmanager
+def start(config: ClusterConfig) -> Iterator[Cluster]:
+    """Connects to a cluster, or starts one, and lets go of it at the end. Nothing listens beyond loopback.
+
+    ``auto`` takes the cluster that RAY_ADDRESS names, else one that runs on this machine, else starts a local one.
+    """
+    where = "a cluster of its own on this machine"
+    if config.mode == "auto" and os.environ.get("RAY_ADDRESS"):
+        ray.init(address=os.environ["RAY_ADDRESS"], **_QUIET)
+        where = f"the cluster at RAY_ADDRESS={os.environ['RAY_ADDRESS']}"
+    elif config.mode == "auto" and _join_running():
+        where = "the cluster that runs on this machine"
+    else:
+        ray.init(
+            address="local",
+            num_cpus=config.cpus or available_cpus(),
+            num_gpus=config.gpus,
+            object_store_memory=config.object_store_mib * 2**20,
+            include_dashboard=False,
+            **_QUIET,
+        )
+    try:
+        resources = ray.cluster_resources()
+        yield describe(config, where, resources)
+    finally:
+        ray.shutdown()
+
+
+_QUIET = {"logging_level": logging.ERROR, "log_to_driver": False}
+
+
+def available_cpus() -> int:
+    """The CPUs that this process may run on, which can be fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _join_running() -> bool:
+    try:
+        ray.init(address="auto", **_QUIET)
+    except ConnectionError:
+        return False
+    return True
+
+
+def describe(config: ClusterConfig, where: str, resources: dict[str, float]) -> Cluster:
+    """What a cluster with these resources offers to the configured blocks."""
+    cpus, gpus = resources.get("CPU", 0.0), resources.get("GPU", 0.0)
+    per_block = {"CPU": config.cpus_per_block}
+    slots = int(cpus / config.cpus_per_block)
+    use_gpu = config.device == "cuda" or (config.device == "auto" and gpus > 0)
+    if use_gpu:
+        per_block["GPU"] = config.gpus_per_block
+        slots = min(slots, int(gpus / config.gpus_per_block))
+    what = f"{cpus:g} CPUs" + (f", {gpus:g} GPUs" if gpus else "")
+    device = "cuda" if use_gpu else "cpu"
+    return Cluster(f"Ray: {where} ({what}); {slots} blocks at a time on {device}", slots, per_block)
+
+
+def local_slots(config: ClusterConfig) -> int:
+    """Slots of a local cluster, for a plan that starts none."""
+    gpus = config.gpus if config.gpus is not None else torch.cuda.device_count()
+    resources = {"CPU": float(config.cpus or available_cpus()), "GPU": float(gpus)}
+    return describe(config, "this machine", resources).slots

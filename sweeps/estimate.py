@@ -1,0 +1,116 @@
+"""What a plan would cost, before anything starts: counted multiply-adds, and time by rates that were measured."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import polars as pl
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from stitching_core import record
+from stitching_core.models.divide import cuts_of
+from sweeps.plan import SHAPES_AT, make_blocks
+from sweeps.progress import clock
+from sweeps.schema import SweepConfig
+
+# Training images of the sources that come with the package; a user's own source is only known once it is loaded.
+ITEMS = {"digits": 1437, "mnist": 60_000, "fashion_mnist": 60_000}
+
+# One core of a 2.4 GHz server CPU: what torch's convolutions reach on 28x28 images, and what an operation costs however
+# small it is. Slim networks are bound by the second, full ones by the first.
+FLOPS_PER_SECOND = 20e9
+SECONDS_PER_OPERATION = 60e-6
+
+
+@lru_cache(maxsize=256)
+def forward_cost(arch: str, classes: int, cut: str | None, part: str) -> tuple[float, int]:
+    """FLOPs of one image, and operations of one batch, of a forward pass through the front, tail or whole network."""
+    divided = cuts_of(arch, classes)
+    image = torch.zeros(2, 3, divided.size, divided.size, device="meta")
+    module = divided.model
+    given = image
+    if part == "front" and cut is not None:
+        module = divided.front([cut])
+    elif part == "tail" and cut is not None:
+        module = divided.tail(cut)
+        given = torch.zeros(2, *divided.cut(cut).shape, device="meta")
+    counter = FlopCounterMode(display=False)
+    with torch.no_grad(), counter:
+        module(given)
+    operations = sum(1 for child in module.modules() if not list(child.children()))
+    return counter.get_total_flops() / 2, operations
+
+
+def core_seconds(config: SweepConfig, cells: pl.DataFrame, items: int) -> float:
+    """Seconds of one CPU core for all stitches, front passes shared within a block.
+
+    Args:
+        cells: the plan with its blocks.
+        items: training images.
+    """
+    epochs, batch = config.protocol.epochs, config.protocol.batch_size
+    classes = config.zoo.classes or SHAPES_AT
+    candidates = 1.0
+    if config.search.mode == "per_cell":
+        candidates += config.search.n_trials * (1 - config.search.validation_fraction)
+    batches = max(1, items // batch)
+
+    def seconds(flops: float, operations: int) -> float:
+        return epochs * batches * max(flops * batch / FLOPS_PER_SECOND, operations * SECONDS_PER_OPERATION)
+
+    models, total = config.zoo.models, 0.0
+    for (_, sender), group in cells.group_by("block", "sender"):
+        model = models[str(sender)]
+        if model.kind != record.NOISE:
+            arch = model.arch or config.zoo.arch
+            fronts = [forward_cost(arch, classes, cut, "front") for cut in group["sender_cut"].unique()]
+            total += candidates * seconds(*max(fronts))
+        for receiver, cut in group.select("receiver", "receiver_cut").iter_rows():
+            flops, operations = forward_cost(models[receiver].arch or config.zoo.arch, classes, cut, "tail")
+            total += candidates * seconds(2 * flops, 2 * (operations + 4))  # forward, and backward to the stitch
+    return total
+
+
+def base_seconds(config: SweepConfig, cells: pl.DataFrame, items: int) -> tuple[int, float]:
+    """How many base models the plan trains if none is there yet, and the core seconds for them."""
+    names = {*cells["sender"].unique(), *cells["receiver"].unique()}
+    runs, count, total = cells["run"].n_unique(), 0, 0.0
+    for name in sorted(names):
+        model = config.zoo.models[name]
+        if model.kind == record.TRAINED:
+            training = model.training or config.zoo.training
+            arch = model.arch or config.zoo.arch
+            flops, operations = forward_cost(arch, config.zoo.classes or SHAPES_AT, None, "whole")
+            steps = training.epochs * max(1, items // training.batch_size)
+            work = max(3 * flops * training.batch_size / FLOPS_PER_SECOND, 3 * operations * SECONDS_PER_OPERATION)
+            count += runs
+            total += runs * steps * work
+    return count, total
+
+
+def describe(config: SweepConfig, plan: pl.DataFrame) -> str:
+    """The plan in words: cells, blocks, base models and an estimate of the time."""
+    from sweeps.cluster import local_slots  # imports ray
+
+    slots = local_slots(config.cluster)
+    cells = make_blocks(plan, config.cluster.block_cells, slots)
+    items = config.data.train_items or ITEMS.get(config.data.source)
+    senders, receivers = plan["sender"].n_unique(), plan["receiver"].n_unique()
+    lines = [
+        f"sweep     {config.name}: {plan.height} cells = {senders} senders, {receivers} receivers, "
+        f"{plan['run'].n_unique()} runs, {config.grid.mode}",
+        f"blocks    {cells['block'].n_unique()}, {slots} at a time here",
+    ]
+    if items is None:
+        lines.append(f"estimate  none: the size of {config.data.source!r} is known once it is loaded")
+        return "\n".join(lines)
+    count, base = base_seconds(config, plan, items)
+    stitches = core_seconds(config, cells, items)
+    lines += [
+        f"zoo       {count} base models to train if none is there yet, about {clock(base)} of one core",
+        f"stitches  about {clock(stitches)} of one core",
+        f"estimate  about {clock((base + stitches) / max(slots, 1) + 30)} on {slots} cores of this kind; "
+        "GPUs are not in the estimate",
+    ]
+    return "\n".join(lines)

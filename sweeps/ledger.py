@@ -1,0 +1,102 @@
+"""The single writer of results: parts that are either there and whole, or not there.
+
+A part is written under a temporary name, flushed to disk and renamed. The cells' part comes last: its rows are what makes
+a cell finished, and predictions without them are only never read.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+from pathlib import Path
+from typing import IO, Any
+
+import polars as pl
+
+from analysis.load import check_version, load, polars_schema
+from stitching_core import record
+from stitching_core.errors import InputError
+from stitching_core.models.store import write_atomically
+
+Rows = dict[str, list[dict[str, Any]]]
+
+
+class Ledger:
+    """The results folder of one sweep."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def check_version(self) -> None:
+        """Raises InputError if the folder was written by another schema version, or is something else."""
+        if self.folder.exists() and any(self.folder.iterdir()):
+            if not (self.folder / "config.yaml").exists():
+                if {path.name for path in self.folder.iterdir()} <= {".lock"}:
+                    return
+                raise InputError(f"{self.folder} holds something else than a sweep's results; choose another name=")
+            check_version(self.folder / "config.yaml")
+
+    def lock(self) -> IO[str]:
+        """Makes this process the only one that runs the sweep; held until the returned file is closed.
+
+        Raises:
+            InputError: another process runs it.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        file = (self.folder / ".lock").open("a+")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.seek(0)
+            raise InputError(f"{self.folder} is in use by {file.read().strip() or 'another process'}") from None
+        file.truncate(0)
+        file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
+        file.flush()
+        return file
+
+    def write_text(self, name: str, text: str) -> None:
+        """A text file of the folder, replaced as a whole."""
+        write_atomically(self.folder / name, lambda path: path.write_text(text))
+
+    def write_frame(self, name: str, frame: pl.DataFrame) -> None:
+        """A parquet file of the folder, replaced as a whole."""
+        write_atomically(self.folder / name, lambda path: frame.write_parquet(path))
+
+    def write_rows(self, name: str, table: str, rows: list[dict[str, Any]]) -> None:
+        """Rows of a table of the record, as a parquet file."""
+        self.write_frame(name, pl.DataFrame(rows, schema=polars_schema(table), orient="row"))
+
+    def add(self, part: str, rows: Rows) -> None:
+        """Writes a block's rows. Adding the same part again replaces it: no row is doubled by a retry."""
+        for table in ("predictions", "modules", "cells"):
+            if rows.get(table):
+                self.write_rows(f"{table}/part-{part}.parquet", table, rows[table])
+
+    def cells(self) -> pl.DataFrame:
+        """Every cell's newest rows, of any plan."""
+        if not (self.folder / "cells").is_dir():
+            return pl.DataFrame(schema=polars_schema("cells"))
+        return load(self.folder, planned_only=False).cells.collect()
+
+    def finished(self) -> set[tuple[str, str]]:
+        """(cell_id, eval_data) of every row that stands. One that diverged is a result; one that failed is not."""
+        cells = self.cells().filter(pl.col("status") != record.FAILED)
+        return set(cells.select("cell_id", "eval_data").iter_rows())
+
+    def clean(self) -> None:
+        """Removes what a killed writer left half-written."""
+        for path in self.folder.glob("**/.*.tmp"):
+            path.unlink(missing_ok=True)
+
+    def note(self, name: str) -> dict[str, Any]:
+        """A small JSON file of the folder, empty if there is none."""
+        try:
+            return json.loads((self.folder / name).read_text())
+        except (FileNotFoundError, json.JSONDecodeError):
+            return {}
+
+    def write_json(self, name: str, value: dict[str, Any]) -> None:
+        """A small JSON file of the folder, replaced as a whole."""
+        self.write_text(name, json.dumps(value, indent=2, sort_keys=True))

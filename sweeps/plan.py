@@ -1,0 +1,179 @@
+"""From the configuration to the table of cells, and from cells to blocks. Pure: no data, no weights, no Ray."""
+
+from __future__ import annotations
+
+import math
+
+import polars as pl
+
+from stitching_core import record
+from stitching_core.data.variants import VARIANTS
+from stitching_core.errors import InputError
+from stitching_core.models.divide import cuts_of
+from stitching_core.spec import ModelRecipe, TrainingRecipe
+from stitching_core.stitch.shapes import match
+from sweeps.checks import one_of
+from sweeps.schema import SweepConfig
+
+OWN, FIT = "own", "fit"
+SHAPES_AT = 10  # classes of the networks whose cuts are looked up: the shapes at the cuts do not depend on it
+
+
+def recipe(config: SweepConfig, name: str, seed: int) -> ModelRecipe:
+    """The recipe of one of the zoo's models in the run of that seed."""
+    model = config.zoo.models[name]
+    training = model.training or config.zoo.training
+    return ModelRecipe(
+        name=name,
+        kind=model.kind,
+        arch=None if model.kind == record.NOISE else model.arch or config.zoo.arch,
+        variant=model.variant,
+        seed=seed,
+        training=TrainingRecipe(**vars(training)) if model.kind == record.TRAINED else None,
+        sigma=model.sigma if model.kind == record.NOISE else None,
+        weights=model.weights,
+    )
+
+
+def make_plan(config: SweepConfig) -> pl.DataFrame:
+    """Every cell of the sweep, one row each, without ids.
+
+    Returns:
+        Columns run (the run's seed), sender, sender_cut (null for noise), receiver, receiver_cut, fit_data, eval_data
+        (a list). Ordered by run, receiver, sender and cut.
+
+    Raises:
+        InputError: unknown model, cut or variant, shapes that can't match, or an empty grid.
+    """
+    grid, models = config.grid, config.zoo.models
+    senders, receivers = _names(config, "senders"), _names(config, "receivers")
+    for name in (*senders, *receivers):
+        for variant in [models[name].variant] if models[name].variant else []:
+            one_of(f"zoo.models.{name}.variant", variant, VARIANTS)
+    for name in receivers:
+        if models[name].kind == record.NOISE:
+            raise InputError(f"grid.receivers: {name!r} is a noise source; it has no network to receive with")
+    one_of("grid.fit_data", grid.fit_data, (OWN, *VARIANTS))
+    for name in grid.eval_data:
+        one_of("grid.eval_data", name, (FIT, *VARIANTS))
+    if not grid.eval_data:
+        raise InputError("grid.eval_data=[] is empty; allowed: fit, " + ", ".join(VARIANTS))
+
+    rows = []
+    pairs: dict[tuple[str | None, str], list[tuple[str | None, str]]] = {}
+    for receiver in receivers:
+        for sender in senders:
+            arch = None if models[sender].kind == record.NOISE else models[sender].arch or config.zoo.arch
+            key = (arch, models[receiver].arch or config.zoo.arch)
+            if key not in pairs:
+                pairs[key] = _cut_pairs(config, *key)
+            fit, evaluations = _data_of(config, sender)
+            rows += [(sender, s_cut, receiver, r_cut, fit, evaluations) for s_cut, r_cut in pairs[key]]
+    schema = {
+        "sender": pl.String(),
+        "sender_cut": pl.String(),
+        "receiver": pl.String(),
+        "receiver_cut": pl.String(),
+        "fit_data": pl.String(),
+        "eval_data": pl.List(pl.String()),
+    }
+    cells = pl.DataFrame(rows, schema=schema, orient="row")
+    if cells.is_empty():
+        raise InputError(
+            f"the grid is empty: {len(senders)} senders x {len(receivers)} receivers, cuts {grid.cuts!r}, "
+            f"grid.mode={grid.mode}; it needs at least one of each, and in same_cut a cut that both networks have"
+        )
+    runs = pl.DataFrame({"run": range(config.seed, config.seed + grid.runs)}, schema={"run": pl.Int64()})
+    return runs.join(cells, how="cross", maintain_order="left_right")
+
+
+def _names(config: SweepConfig, key: str) -> list[str]:
+    names = getattr(config.grid, key)
+    if names is None:
+        receiver = key == "receivers"
+        names = [n for n, m in config.zoo.models.items() if not (receiver and m.kind in record.FLOORS)]
+    for name in names:
+        one_of(f"grid.{key}", name, config.zoo.models)
+    if len(set(names)) < len(names):
+        raise InputError(f"grid.{key}={names} names a model twice")
+    return list(names)
+
+
+def _data_of(config: SweepConfig, sender: str) -> tuple[str, list[str]]:
+    model, grid = config.zoo.models[sender], config.grid
+    if model.kind == record.NOISE:
+        return record.NOISE, [record.NOISE]
+    fit = grid.fit_data
+    if fit == OWN:
+        if model.variant is None:
+            raise InputError(f"grid.fit_data=own: the sender {sender!r} has no data of its own; name a variant")
+        fit = model.variant
+    return fit, list(dict.fromkeys(fit if name == FIT else name for name in grid.eval_data))
+
+
+def cut_names(config: SweepConfig, arch: str) -> list[str]:
+    """The canonical names of an architecture's cuts that the grid asks for, in the order of the network.
+
+    Raises:
+        InputError: an unknown cut, or none named for the architecture.
+    """
+    asked = config.grid.cuts
+    if isinstance(asked, dict):
+        if arch not in asked:
+            raise InputError(f"grid.cuts names no cuts for {arch}; it has lists for {', '.join(map(str, asked))}")
+        asked = asked[arch]
+    if not isinstance(asked, list):
+        raise InputError(f"grid.cuts={asked!r} is no list of names, nor one list for each architecture")
+    divided = cuts_of(arch, config.zoo.classes or SHAPES_AT)
+    try:
+        names = {divided.cut(str(name)).name for name in asked}
+    except InputError as error:
+        raise InputError(f"grid.cuts: {arch} has an {error}") from None
+    return [name for name in divided.cuts if name in names]
+
+
+def _cut_pairs(config: SweepConfig, sender: str | None, receiver: str) -> list[tuple[str | None, str]]:
+    """The pairs of cuts to stitch between two architectures, shapes checked; a noise sender has no cut of its own."""
+    receiver_cuts = cut_names(config, receiver)
+    if sender is None:
+        return [(None, cut) for cut in receiver_cuts]
+    sender_cuts = cut_names(config, sender)
+    same = config.grid.mode == "same_cut"
+    pairs = [(s, r) for s in sender_cuts for r in receiver_cuts if not same or s == r]
+    classes = config.zoo.classes or SHAPES_AT
+    for sender_cut, receiver_cut in pairs:
+        try:
+            match(cuts_of(sender, classes).cut(sender_cut).shape, cuts_of(receiver, classes).cut(receiver_cut).shape)
+        except InputError as error:
+            raise InputError(f"grid.cuts: {sender} {sender_cut} -> {receiver} {receiver_cut}: {error}") from None
+    return pairs
+
+
+def make_blocks(cells: pl.DataFrame, block_cells: int, slots: int) -> pl.DataFrame:
+    """Puts every cell into a block: cells that share sender, run and fit data, and so each batch of the front.
+
+    Blocks hold at most ``block_cells`` cells, and the largest groups are split further while there are fewer blocks than
+    slots. Which block a cell is in does not change its result.
+
+    Returns:
+        The cells with a column ``block``, numbered with the largest block first.
+    """
+    key = ["run", "sender", "fit_data"]
+    groups = cells.group_by(key, maintain_order=True).agg(pl.len().alias("size"))
+    sizes = groups["size"].to_list()
+    pieces = [math.ceil(size / block_cells) for size in sizes]
+    while sum(pieces) < slots:
+        largest = max(range(len(sizes)), key=lambda i: sizes[i] / pieces[i])
+        if sizes[largest] == pieces[largest]:
+            break
+        pieces[largest] += 1
+    groups = groups.with_columns(pl.Series("pieces", pieces), pl.int_range(pl.len()).alias("group"))
+    placed = cells.join(groups, on=key, how="left", maintain_order="left").with_columns(
+        (pl.int_range(pl.len()).over("group") * pl.col("pieces") // pl.col("size")).alias("piece")
+    )
+    blocks = placed.group_by("group", "piece", maintain_order=True).agg(pl.len().alias("cells"))
+    blocks = blocks.sort("cells", descending=True, maintain_order=True)
+    blocks = blocks.with_columns(pl.int_range(pl.len()).alias("block")).drop("cells")
+    placed = placed.join(blocks, on=["group", "piece"], how="left", maintain_order="left")
+    return placed.drop("size", "pieces", "group", "piece")
+

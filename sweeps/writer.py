@@ -1,0 +1,131 @@
+"""The writer's process: a Ray actor on the driver's machine that owns the results folder and the tracking store."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import traceback
+from pathlib import Path
+from typing import Any
+
+import ray
+
+from stitching_core import record
+from sweeps.journal import Journal, TrialRecord
+from sweeps.ledger import Ledger, Rows
+
+
+class Writer:
+    """Takes each block's rows, writes them and tells how far the sweep is.
+
+    MLflow is served by a thread of its own from a queue: it trails behind, never delays a block, and whatever it could
+    not log is brought level by the next run of the sweep, since the ledger has every row.
+
+    Args:
+        folder: the results folder.
+        tracking: arguments of ``Tracker``, or None.
+        planned: ids of the sweep's cells: what else an old ledger holds is not logged.
+    """
+
+    def __init__(self, folder: Path, tracking: dict[str, Any] | None, planned: list[str]) -> None:
+        self.ledger = Ledger(folder)
+        self.journal = Journal(folder / "studies")
+        self.planned = set(planned)
+        self.done: dict[str, str] = {}  # status by cell
+        self.work = 0.0
+        self.problem: str | None = None
+        self.behind = 0
+        self.queue: queue.Queue[tuple[str, Any] | None] = queue.Queue()
+        self.thread: threading.Thread | None = None
+        if tracking is not None:
+            self.thread = threading.Thread(target=self._track, args=(tracking,), daemon=True)
+            self.thread.start()
+
+    def add(self, part: str, rows: Rows) -> None:
+        """Returns when the rows are on disk."""
+        self.ledger.add(part, rows)
+        cells: dict[str, list[dict[str, Any]]] = {}
+        for row in rows.get("cells", []):
+            cells.setdefault(row["cell_id"], []).append(row)
+        for cell, its_rows in cells.items():
+            self.done[cell] = its_rows[0]["status"]
+            self.queue.put(("log_cell", its_rows))
+
+    def progress(self, amount: float) -> None:
+        """Adds to the work done, in stitch epochs."""
+        self.work += amount
+
+    def reset_work(self) -> None:
+        """Begins to count anew: a search is over and the grid begins."""
+        self.work = 0.0
+
+    def status(self) -> dict[str, Any]:
+        counts = {name: 0 for name in (record.OK, record.DIVERGED, record.FAILED)}
+        for status in self.done.values():
+            counts[status] += 1
+        return {"done": len(self.done), "work": self.work, **counts}
+
+    def trials(self, study: str) -> list[TrialRecord]:
+        """A study's finished candidates, in the order in which they were asked."""
+        return self.journal.trials(study)
+
+    def add_trials(self, study: str, trials: list[TrialRecord], space: dict[str, Any]) -> None:
+        """Keeps a round of candidates; those of the same number that are there already are left alone."""
+        self.journal.add(study, trials, space)
+
+    def call(self, method: str, *arguments: Any) -> None:
+        """Queues another call of the tracker (``log_models``, ``log_files``, ``end``)."""
+        self.queue.put((method, arguments))
+
+    def close(self) -> tuple[int, str | None]:
+        """Waits until MLflow is level.
+
+        Returns:
+            The number of things that could not be logged and the first error's message.
+        """
+        self.queue.put(None)
+        if self.thread is not None:
+            self.thread.join()
+        return self.behind, self.problem
+
+    def _track(self, tracking: dict[str, Any]) -> None:
+        tracker = None
+        try:
+            from sweeps.tracking import Tracker  # mlflow takes seconds to import: not on the way of the first block
+
+            tracker = Tracker(**tracking)
+            for rows in self._unlogged(tracker):
+                self._try(tracker.log_cell, rows)
+        except Exception as error:
+            self._note(error)
+        while (item := self.queue.get()) is not None:
+            method, argument = item
+            if tracker is None:
+                self.behind += 1
+            elif method == "log_cell":
+                self._try(tracker.log_cell, argument)
+            else:
+                self._try(getattr(tracker, method), *argument)
+
+    def _unlogged(self, tracker: Any) -> list[list[dict[str, Any]]]:
+        cells: dict[str, list[dict[str, Any]]] = {}
+        for row in self.ledger.cells().iter_rows(named=True):
+            if row["cell_id"] in self.planned:
+                cells.setdefault(row["cell_id"], []).append(row)
+        return [rows for cell, rows in cells.items() if tracker.logged.get(cell, ("", ""))[1] < rows[0]["finished_at"]]
+
+    def _try(self, call: Any, *arguments: Any) -> None:
+        try:
+            call(*arguments)
+        except Exception as error:
+            self._note(error)
+
+    def _note(self, error: Exception) -> None:
+        self.behind += 1
+        if self.problem is None:
+            line = str(error).strip().splitlines()[0] if str(error).strip() else ""
+            self.problem = f"{type(error).__name__}: {line}"[:300]
+            traceback.clear_frames(error.__traceback__)
+
+
+WriterActor = ray.remote(num_cpus=0)(Writer)
