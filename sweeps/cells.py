@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -13,14 +11,13 @@ import torch
 from stitching_core import record
 from stitching_core.data.noise import NoisePoints
 from stitching_core.data.stratified import stratified_indices
-from stitching_core.measure.accuracy import Predictions
 from stitching_core.seeding import stream
 from stitching_core.spec import CellSpec, Protocol
 from stitching_core.stitch.layers import build_stitch
 from stitching_core.train.block import Results, train_block
 from stitching_core.train.fronts import Front, ModelFront, NoiseFront
 from stitching_core.train.stitching import StitchRun
-from sweeps.worker import Setting, divided, images, source_of, uncut
+from sweeps.worker import Setting, divided, images, source_of
 
 VALIDATION = "validation"
 
@@ -56,9 +53,13 @@ def train(
     on_epoch: Callable[[int], None],
     validate: bool = False,
 ) -> tuple[dict[str, StitchRun], Results]:
-    """Trains candidates that share a sender, fit data and seed, in lock-step.
+    """Trains candidates in lock-step.
 
     Args:
+        setting: of the sweep.
+        candidates: they share a sender, fit data and seed.
+        device: to train on.
+        on_epoch: called after every epoch with the number of stitches that took part in it.
         validate: hold out a stratified part of the fit data, train on the rest and evaluate on that part alone. The
             test set is not touched.
 
@@ -75,7 +76,7 @@ def train(
 
 
 def make_run(setting: Setting, candidate: Candidate, device: torch.device) -> StitchRun:
-    """A cell's stitch at its start, with a tail of its own. The init depends on the cell, not on its hyperparameters."""
+    """A cell's stitch at its start, with a tail of its own. Its init is drawn for the cell, whatever the candidate."""
     cell, spec = candidate.cell, candidate.cell.spec
     receiver = divided(setting, spec.receiver, cell.receiver_hash, device)
     shape = receiver.cut(spec.receiver_cut).shape
@@ -132,70 +133,7 @@ def _noise_front(setting: Setting, cells: list[Planned], device: torch.device, v
 
 
 def hold_out(setting: Setting, labels: np.ndarray, spec: CellSpec) -> tuple[np.ndarray, np.ndarray]:
-    """Indices of the fit data to train a candidate on and to score it on: stratified, a function of fit data and seed."""
+    """Indices of the fit data to train on and to score on: stratified, a function of the fit data and the seed."""
     size = max(setting.classes, round(len(labels) * setting.search.validation_fraction))
     held = stratified_indices(labels, size, "validation", spec.fit_data, spec.seed)
     return np.setdiff1d(np.arange(len(labels)), held), held
-
-
-def rows_of(
-    setting: Setting,
-    cell: Planned,
-    protocol: Protocol,
-    device: torch.device | str,
-    run: StitchRun | None,
-    found: dict[str, Predictions],
-    seconds: float | None,
-    *,
-    failure: str | None = None,
-    validation_accuracy: float | None = None,
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """A cell's rows of ``cells`` and ``predictions``: one for each evaluation asked, whatever became of it."""
-    spec = cell.spec
-    status = record.FAILED if run is None else run.status
-    reason = failure if run is None else run.reason
-    common = {
-        "cell_id": cell.id, "sweep": setting.sweep, "run": spec.seed, "experiment": setting.experiment,
-        "sender": spec.sender.name, "sender_kind": spec.sender.kind, "sender_arch": spec.sender.arch,
-        "sender_variant": spec.sender.variant, "sender_seed": spec.sender.seed, "sender_hash": cell.sender_hash,
-        "sender_cut": spec.sender_cut, "receiver": spec.receiver.name, "receiver_kind": spec.receiver.kind,
-        "receiver_arch": spec.receiver.arch, "receiver_variant": spec.receiver.variant,
-        "receiver_seed": spec.receiver.seed, "receiver_hash": cell.receiver_hash, "receiver_cut": spec.receiver_cut,
-        "data_source": setting.data.source, "data_seed": setting.data.seed, "data_hash": setting.data_hash,
-        "fit_data": spec.fit_data, "label_offset": protocol.label_offset, "noise_sigma": spec.sender.sigma,
-        "l1": protocol.l1, "protocol": protocol.name, "objective": protocol.objective, "stitch": protocol.stitch,
-        "init": protocol.init, "bn_mode": protocol.bn_mode, "search": setting.search.mode,
-        "search_trials": setting.search.n_trials, "device": str(device), "seed": spec.seed,
-        "learning_rate": protocol.learning_rate, "momentum": protocol.momentum,
-        "weight_decay": protocol.weight_decay, "batch_size": protocol.batch_size, "epochs": protocol.epochs,
-        "status": status, "reason": reason, "validation_accuracy": validation_accuracy, "train_seconds": seconds,
-        "learning_curve": run.curve if run else None,
-        "finished_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
-    }  # fmt: skip
-    if run is not None and status == record.OK:
-        common |= run.movement()
-    rows, predictions = [], []
-    for name in spec.eval_data:
-        values = dict(common, eval_data=name)
-        if status == record.OK:
-            got = found[name]
-            values |= {
-                "accuracy": got.accuracy,
-                "cross_entropy": got.cross_entropy,
-                "worst_class_accuracy": got.worst_class_accuracy,
-            }
-            predictions.append(
-                record.row(
-                    "predictions", cell_id=cell.id, eval_data=name, target=got.target, predicted=got.predicted
-                )
-            )
-        for end, content in (("receiver", cell.receiver_hash), ("sender", cell.sender_hash)):
-            alone = uncut(setting, content).get(name)  # the same items in the same order, with their true labels
-            if alone is not None:
-                values[f"{end}_accuracy"] = alone.accuracy
-                if status == record.OK:
-                    values[f"agreement_{end}"] = found[name].agreement(alone)
-        if status == record.OK and values.get("receiver_accuracy") is not None:
-            values["penalty"] = values["receiver_accuracy"] - values["accuracy"]
-        rows.append(record.row("cells", **values))
-    return rows, predictions

@@ -25,7 +25,8 @@ def within(key: str, value: float, low: float, high: float, *, open_low: bool = 
     """Raises InputError unless low <= value <= high (low < value with ``open_low``). NaN never passes."""
     if not (low < value if open_low else low <= value) or not value <= high:
         bound = f"above {low:g}" if open_low else f"at least {low:g}"
-        raise InputError(f"{key}={value:g} is out of range; it must be {bound}" + (f" and at most {high:g}" if high < 1e9 else ""))
+        bound += f" and at most {high:g}" if high < 1e9 else ""
+        raise InputError(f"{key}={value:g} is out of range; it must be {bound}")
 
 
 def check(config: SweepConfig) -> None:
@@ -39,7 +40,7 @@ def check(config: SweepConfig) -> None:
     _data(config)
     _zoo(config)
     _protocol(config.protocol)
-    _search(config.search)
+    _search(config.search, config.protocol)
     one_of("grid.mode", config.grid.mode, ("same_cut", "all_cuts"))
     within("grid.runs", config.grid.runs, 1, 1e9)
     cluster = config.cluster
@@ -118,7 +119,7 @@ def _protocol(protocol: ProtocolConfig) -> None:
     one_of("protocol.objective", protocol.objective, OBJECTIVES)
 
 
-def _search(search: SearchConfig) -> None:
+def _search(search: SearchConfig, protocol: ProtocolConfig) -> None:
     one_of("search.mode", search.mode, ("none", "per_cell", "shared"))
     if search.mode == "none":
         return
@@ -136,6 +137,11 @@ def _search(search: SearchConfig) -> None:
         least = 1 if key == "epochs" else 0
         within(f"search.space.{key}", bounds[0], least, 1e9, open_low=log_scale)
         within(f"search.space.{key}", bounds[1], least, 1 if key == "momentum" else 1e9)
+    if protocol.weight_decay == 0:
+        raise InputError(
+            "protocol.weight_decay=0 can't be a candidate of a search, which draws it on a log scale; "
+            "it must be above 0, for example 1e-6"
+        )
     if not search.space.init:
         raise InputError("search.space.init=[] is empty; allowed: " + ", ".join(INITS))
     for init in search.space.init:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 os.environ.setdefault("TUNE_DISABLE_AUTO_CALLBACK_LOGGERS", "1")  # half of Tune's cost a trial; the ledger has it all
@@ -68,7 +69,8 @@ def start(config: ClusterConfig) -> Iterator[Cluster]:
         ray.shutdown()
 
 
-_QUIET = {"logging_level": logging.ERROR, "log_to_driver": False}
+# what workers print is not ours to show: their errors come back as rows
+_QUIET: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
 
 
 def available_cpus() -> int:

@@ -115,8 +115,8 @@ def _file(key: str | None, choices: Any, arguments: list[str]) -> str:
     path = (key or "").split(".")
     if any(argument.lstrip("+~").split("=")[0] == key for argument in arguments):
         return "the command line"
-    chosen = [("experiment", choices.get("experiment"))] + [(path[0], choices.get(path[0]))]
-    for group, option in chosen:
+    for group in ("experiment", path[0]):
+        option = choices.get(group)
         file = CONFIGS / group / f"{option}.yaml"
         if option and file.exists():
             content = yaml.safe_load(file.read_text())

@@ -46,6 +46,7 @@ def core_seconds(config: SweepConfig, cells: pl.DataFrame, items: int) -> float:
     """Seconds of one CPU core for all stitches, front passes shared within a block.
 
     Args:
+        config: names the models, the protocol and the search.
         cells: the plan with its blocks.
         items: training images.
     """

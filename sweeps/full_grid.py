@@ -9,16 +9,16 @@ import sys
 from pathlib import Path
 
 from analysis.blocks import reading_notes
-from analysis.figures import heatmaps
-from analysis.formats import as_markdown, as_table, write_frame
+from analysis.formats import as_table
 from analysis.load import load
 from analysis.stitchability import people_blocks
 from analysis.tables import DEFAULT_BY, averaged_over, stitchability
-from stitching_core.record import SCHEMA_VERSION
 from sweeps import console
 from sweeps.checks import check
-from sweeps.config import GROUPS, load_config, options, to_yaml
+from sweeps.config import GROUPS, load_config, options
 from sweeps.estimate import describe
+from sweeps.level import bring_level
+from sweeps.members import refuse_unlearned
 from sweeps.plan import make_plan
 from sweeps.plugins import activate, read_plugins
 from sweeps.prepare import check_cuts, is_level, prepare
@@ -46,39 +46,25 @@ def main(arguments: list[str]) -> int:
         say(describe(config, plan))
         return console.OK
     sweep = prepare(config, plan, plugins)
-    text = f"schema_version: {SCHEMA_VERSION}\n{to_yaml(config)}"
-    failed = 0
-    if is_level(sweep):
-        say(f"all {plan.height} cells of {sweep.ledger.folder} are finished: nothing to train")
-    else:
+    if not config.zoo.allow_unlearned:
+        refuse_unlearned(sweep.members)
+    level = is_level(sweep)
+    if not level:
         check_cuts(sweep)
-        from sweeps.execute import execute  # imports ray, which a finished sweep does not need
+    with sweep.ledger.lock():
+        if level:
+            say(f"all {plan.height} cells of {sweep.ledger.folder} are finished: nothing to train")
+            outcome = bring_level(sweep)
+        else:
+            from sweeps.execute import execute  # imports ray, which a finished sweep does not need
 
-        say(f"{plan.height} cells -> {sweep.ledger.folder}")
-        with sweep.ledger.lock():
+            say(f"{plan.height} cells -> {sweep.ledger.folder}")
             sweep.ledger.clean()
-            outcome = execute(sweep, text, lambda: write_tables(sweep.ledger.folder))
-        failed = outcome.failed
-        if outcome.problem:
-            say(f"MLflow lacks {outcome.behind} runs ({outcome.problem}); the same command brings it level")
+            outcome = execute(sweep)
     show(config, sweep.ledger.folder)
-    return console.CELLS_FAILED if failed else console.OK
-
-
-def write_tables(folder: Path) -> tuple[list[Path], str]:
-    """The tables and figures of a sweep, written into its folder.
-
-    Returns:
-        The files and the table in Markdown.
-    """
-    results = load(folder)
-    table = stitchability(results)
-    files = [folder / "stitchability.csv", folder / "stitchability.md", folder / "config.yaml"]
-    write_frame(table, "csv", files[0])
-    notes = reading_notes(table, averaged_over(results.cells, DEFAULT_BY), results.missing)
-    markdown = as_markdown(people_blocks(results, table), notes)
-    files[1].write_text(markdown + "\n")
-    return files + heatmaps(results, folder / "figures"), markdown
+    if outcome and outcome.problem:
+        say(f"MLflow lacks {outcome.behind} runs ({outcome.problem}); the same command brings it level")
+    return console.CELLS_FAILED if outcome and outcome.failed else console.OK
 
 
 def show(config: SweepConfig, folder: Path) -> None:

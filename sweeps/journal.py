@@ -115,4 +115,3 @@ def _is_json(line: bytes) -> bool:
     except ValueError:
         return False
     return True
-

@@ -1,7 +1,7 @@
 """The single writer of results: parts that are either there and whole, or not there.
 
-A part is written under a temporary name, flushed to disk and renamed. The cells' part comes last: its rows are what makes
-a cell finished, and predictions without them are only never read.
+A part is written under a temporary name, flushed to disk and renamed. The cells' part comes last: its rows are what
+makes a cell finished, and predictions without them are only never read.
 """
 
 from __future__ import annotations

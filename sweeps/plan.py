@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import polars as pl
@@ -139,9 +140,12 @@ def _cut_pairs(config: SweepConfig, sender: str | None, receiver: str) -> list[t
         return [(None, cut) for cut in receiver_cuts]
     sender_cuts = cut_names(config, sender)
     same = config.grid.mode == "same_cut"
-    pairs = [(s, r) for s in sender_cuts for r in receiver_cuts if not same or s == r]
+    pairs: list[tuple[str | None, str]] = []
     classes = config.zoo.classes or SHAPES_AT
-    for sender_cut, receiver_cut in pairs:
+    for sender_cut, receiver_cut in itertools.product(sender_cuts, receiver_cuts):
+        if same and sender_cut != receiver_cut:
+            continue
+        pairs.append((sender_cut, receiver_cut))
         try:
             match(cuts_of(sender, classes).cut(sender_cut).shape, cuts_of(receiver, classes).cut(receiver_cut).shape)
         except InputError as error:
@@ -152,8 +156,8 @@ def _cut_pairs(config: SweepConfig, sender: str | None, receiver: str) -> list[t
 def make_blocks(cells: pl.DataFrame, block_cells: int, slots: int) -> pl.DataFrame:
     """Puts every cell into a block: cells that share sender, run and fit data, and so each batch of the front.
 
-    Blocks hold at most ``block_cells`` cells, and the largest groups are split further while there are fewer blocks than
-    slots. Which block a cell is in does not change its result.
+    Blocks hold at most ``block_cells`` cells, and the largest groups are split further while there are fewer blocks
+    than slots. Which block a cell is in does not change its result.
 
     Returns:
         The cells with a column ``block``, numbered with the largest block first.
@@ -176,4 +180,3 @@ def make_blocks(cells: pl.DataFrame, block_cells: int, slots: int) -> pl.DataFra
     blocks = blocks.with_columns(pl.int_range(pl.len()).alias("block")).drop("cells")
     placed = placed.join(blocks, on=["group", "piece"], how="left", maintain_order="left")
     return placed.drop("size", "pieces", "group", "piece")
-

@@ -16,12 +16,12 @@ from stitching_core.models.store import Zoo
 from stitching_core.spec import CellSpec, DataSpec, Protocol, SearchSpec, cell_id, digest
 from sweeps.cells import Planned
 from sweeps.ledger import Ledger
+from sweeps.members import Member, Slot, find_members, incomplete
 from sweeps.plan import recipe
 from sweeps.plugins import Plugin, data_hash
 from sweeps.schema import SweepConfig
 from sweeps.shared_search import sample
 from sweeps.worker import Setting
-from sweeps.zoo import Member, Slot, find_members, incomplete
 
 
 @dataclasses.dataclass

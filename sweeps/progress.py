@@ -22,7 +22,10 @@ def progress_line(done: int, total: int, work: float, total_work: float, elapsed
     """Cells done of all, the rate and the time left.
 
     Args:
-        work: stitch epochs done, of ``total_work``: they tell the pace long before the first cells are done.
+        done: cells with a result.
+        total: cells of the plan.
+        work: stitch epochs done, of ``total_work``. They tell the pace long before the first cells are done.
+        total_work: stitch epochs of all cells that were to do.
         elapsed: seconds.
         problems: cells that diverged or failed.
     """

@@ -59,8 +59,8 @@ class TrialSeededSampler(BaseSampler):
     def __init__(self, key: str, startup_trials: int) -> None:
         self.key, self.startup_trials = key, startup_trials
 
-    def _of(self, trial: FrozenTrial) -> TPESampler:
-        seed = stream("sampler", self.key, trial.number) % 2**32
+    def _of(self, trial: FrozenTrial, *parameter: str) -> TPESampler:
+        seed = stream("sampler", self.key, trial.number, *parameter) % 2**32
         return TPESampler(n_startup_trials=self.startup_trials, seed=seed, multivariate=True)
 
     def infer_relative_search_space(self, study: optuna.Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
@@ -74,15 +74,13 @@ class TrialSeededSampler(BaseSampler):
     def sample_independent(
         self, study: optuna.Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
-        sampler = self._of(trial)
-        # one stream for each parameter: two that are drawn independently must not be copies of each other
-        sampler._rng.seed(stream("sampler", self.key, trial.number, param_name) % 2**32)
-        sampler._random_sampler._rng.seed(stream("sampler", self.key, trial.number, param_name) % 2**32)
+        # a stream for each parameter: two that are drawn independently must not be copies of each other
+        sampler = self._of(trial, param_name)
         return sampler.sample_independent(study, trial, param_name, param_distribution)
 
 
 def whole_rounds(trials: list[TrialRecord], search: SearchSpec) -> list[TrialRecord]:
-    """The finished candidates of whole rounds: a round that was cut off is asked again, and gets the same candidates."""
+    """The candidates of whole rounds: a round that was cut off is asked again, and gets the same candidates."""
     if len(trials) >= search.n_trials:
         return trials[: search.n_trials]
     return trials[: len(trials) - len(trials) % search.batch]
@@ -137,5 +135,3 @@ def best(trials: list[TrialRecord]) -> TrialRecord | None:
     """The highest validation accuracy; among equals (there are many at 100%) the lowest validation cross entropy."""
     scored = [trial for trial in trials if trial.value is not None]
     return max(scored, key=lambda one: (one.value, -(one.cross_entropy or 0.0), -one.number), default=None)
-
-

@@ -53,9 +53,11 @@ def sample(cells: list[Planned], count: int, seed: int) -> list[Planned]:
 
 
 class CandidateTrial(tune.Trainable):
-    """Tune's view of a candidate: train the sample's cells with it and report how they do on their validation splits."""
+    """Tune's view of a candidate: the sample's cells, trained with it and scored on their validation splits."""
 
-    def setup(self, config: dict[str, Any], setting: Setting, cells: list[Planned]) -> None:
+    def setup(  # type: ignore[override]  # tune.with_parameters adds the rest
+        self, config: dict[str, Any], setting: Setting, cells: list[Planned]
+    ) -> None:
         self.setting, self.cells, self.params = setting, cells, config
 
     def reset_config(self, new_config: dict[str, Any]) -> bool:
@@ -95,7 +97,7 @@ class InOrder(Searcher):
         self.params: dict[str, dict[str, Any]] = {}
         self.results: dict[str, dict[str, Any] | None] = {}
 
-    def suggest(self, trial_id: str) -> dict[str, Any] | str | None:
+    def suggest(self, trial_id: str) -> dict[str, Any] | None:
         if len(self.asked) >= min(self.batch, self.left):
             return None  # "not now": the batch is out
         params = self.inner.suggest(trial_id)
@@ -135,7 +137,11 @@ def shared_search(
     """The best hyperparameters for the grid, searching only what the journal does not have yet.
 
     Args:
+        setting: of the sweep, with its writer.
         cells: the sample.
+        fixed: the fixed protocol, the first candidate.
+        search: ranges, budget and batch size.
+        seed: of the sampler.
         run_tuner: runs a trainable class under Tune with a search algorithm and a number of samples.
 
     Returns:

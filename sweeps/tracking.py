@@ -126,10 +126,12 @@ class Tracker:
                 continue
             first = measured[0]
             tags = {"kind": "model", "hash": content, "model": first["model"]}
-            run = self.client.create_run(self.experiment, run_name=f"{first['model']} (seed {first['seed']})", tags=tags)
+            name = f"{first['model']} (seed {first['seed']})"
+            run = self.client.create_run(self.experiment, run_name=name, tags=tags)
             now = int(time.time() * 1000)
             metrics = [Metric(f"accuracy/{row['eval_data']}", row["accuracy"], now, 0) for row in measured]
-            metrics += [Metric(c, first[c], now, 0) for c in ("train_accuracy", "train_seconds") if first[c] is not None]
+            own = ("train_accuracy", "train_seconds")
+            metrics += [Metric(column, first[column], now, 0) for column in own if first[column] is not None]
             columns = ("model", "kind", "arch", "variant", "seed", "parameters", "learned", "hash")
             params = [Param(column, str(first[column])) for column in columns if first[column] is not None]
             self.client.log_batch(run.info.run_id, metrics=metrics, params=params)

@@ -16,6 +16,7 @@ from stitching_core.spec import Protocol
 from sweeps import cells as work
 from sweeps.cells import VALIDATION, Candidate, Planned
 from sweeps.ledger import Rows
+from sweeps.rows import rows_of
 from sweeps.search import CellSearch, with_params
 from sweeps.worker import Setting, prepare
 
@@ -48,7 +49,7 @@ def run_block(setting: Setting, block: Block) -> Rows:
     seconds = (time.perf_counter() - started) / len(block.cells)
     rows: Rows = {"cells": [], "predictions": []}
     for cell in block.cells:
-        its_rows, predictions = work.rows_of(
+        its_rows, predictions = rows_of(
             setting,
             cell,
             protocols[cell.id],
@@ -120,7 +121,9 @@ def score(
 class BlockTrial(tune.Trainable):
     """Tune's view of a block. The actor is reused from block to block, and with it whatever it has loaded."""
 
-    def setup(self, config: dict[str, Any], setting: Setting, blocks: list[Any]) -> None:
+    def setup(  # type: ignore[override]  # tune.with_parameters adds the rest
+        self, config: dict[str, Any], setting: Setting, blocks: list[Any]
+    ) -> None:
         self.setting, self.blocks, self.number = setting, blocks, config["block"]
 
     def reset_config(self, new_config: dict[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""The writer's process: a Ray actor on the driver's machine that owns the results folder and the tracking store."""
+"""The writer of a running sweep: it alone writes the results and the tracking store. On Ray it is an actor."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-import ray
+import polars as pl
 
 from stitching_core import record
 from sweeps.journal import Journal, TrialRecord
@@ -25,13 +25,16 @@ class Writer:
         folder: the results folder.
         tracking: arguments of ``Tracker``, or None.
         planned: ids of the sweep's cells: what else an old ledger holds is not logged.
+        since: when the sweep was started, as ``finished_at`` is written: a writer that was killed counts on from there.
     """
 
-    def __init__(self, folder: Path, tracking: dict[str, Any] | None, planned: list[str]) -> None:
+    def __init__(
+        self, folder: Path, tracking: dict[str, Any] | None, planned: list[str], since: str | None = None
+    ) -> None:
         self.ledger = Ledger(folder)
         self.journal = Journal(folder / "studies")
         self.planned = set(planned)
-        self.done: dict[str, str] = {}  # status by cell
+        self.done = self._done_since(since) if since else {}  # status by cell
         self.work = 0.0
         self.problem: str | None = None
         self.behind = 0
@@ -40,6 +43,10 @@ class Writer:
         if tracking is not None:
             self.thread = threading.Thread(target=self._track, args=(tracking,), daemon=True)
             self.thread.start()
+
+    def _done_since(self, since: str) -> dict[str, str]:
+        rows = self.ledger.cells().filter(pl.col("finished_at") >= since, pl.col("cell_id").is_in(list(self.planned)))
+        return dict(rows.select("cell_id", "status").iter_rows())
 
     def add(self, part: str, rows: Rows) -> None:
         """Returns when the rows are on disk."""
@@ -60,7 +67,7 @@ class Writer:
         self.work = 0.0
 
     def status(self) -> dict[str, Any]:
-        counts = {name: 0 for name in (record.OK, record.DIVERGED, record.FAILED)}
+        counts = dict.fromkeys((record.OK, record.DIVERGED, record.FAILED), 0)
         for status in self.done.values():
             counts[status] += 1
         return {"done": len(self.done), "work": self.work, **counts}
@@ -126,6 +133,3 @@ class Writer:
             line = str(error).strip().splitlines()[0] if str(error).strip() else ""
             self.problem = f"{type(error).__name__}: {line}"[:300]
             traceback.clear_frames(error.__traceback__)
-
-
-WriterActor = ray.remote(num_cpus=0)(Writer)

@@ -3,73 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import ray
 import torch
-from safetensors import safe_open
-from safetensors.numpy import save_file
 
 from stitching_core import record
-from stitching_core.errors import InputError
-from stitching_core.measure.accuracy import Predictions
 from stitching_core.models.architectures import architecture
-from stitching_core.models.store import (
-    Card,
-    Tensors,
-    Zoo,
-    content_hash,
-    read_weights,
-    recipe_key,
-    write_atomically,
-)
+from stitching_core.models.store import Card, Tensors, Zoo, content_hash, read_weights
 from stitching_core.seeding import stream
-from stitching_core.spec import ModelRecipe, digest
+from stitching_core.spec import ModelRecipe
 from stitching_core.train.base import evaluate, learned, train_base
+from sweeps.members import Member, Slot, incomplete
+from sweeps.uncut import save_uncut
 from sweeps.worker import Setting, Uncut, images, measurable, network, prepare, source_of
-
-Slot = tuple[str, int]  # a model's name and the run's seed
-
-
-@dataclass
-class Member:
-    """One model of the zoo in one run: its recipe, its card and what it predicts uncut."""
-
-    recipe: ModelRecipe
-    key: str
-    card: Card | None
-    uncut: Uncut
-
-
-def find_members(zoo: Zoo, recipes: Iterable[ModelRecipe], setting: Setting, asked: list[str]) -> dict[Slot, Member]:
-    """What the zoo already has of the recipes.
-
-    Raises:
-        InputError: a file of weights that can't be read, or that does not fit its architecture.
-    """
-    members = {}
-    for recipe in recipes:
-        if recipe.kind == record.WEIGHTS:
-            assert recipe.arch is not None and recipe.weights is not None
-            tensors = read_weights(Path(recipe.weights))
-            network(recipe.arch, setting.classes, tensors)
-        key = recipe_key(recipe, setting.classes, setting.data, setting.data_hash)
-        if recipe.kind == record.NOISE:
-            members[recipe.name, recipe.seed] = Member(recipe, key, Card(key, {}, 0), {})
-            continue
-        card = zoo.find(key)
-        uncut = load_uncut(zoo, card, setting, asked) if card else {}
-        members[recipe.name, recipe.seed] = Member(recipe, key, card, uncut)
-    return members
-
-
-def incomplete(member: Member, asked: list[str]) -> bool:
-    """Whether the model, or what it predicts on one of the variants, is still to be made."""
-    return member.recipe.kind != record.NOISE and (member.card is None or any(v not in member.uncut for v in asked))
 
 
 def complete_zoo(
@@ -83,7 +33,9 @@ def complete_zoo(
     """Trains what is missing and measures what has not been measured, in parallel; the driver alone writes files.
 
     Args:
+        zoo: where models are kept.
         members: completed in place.
+        setting: of the sweep.
         asked: the variants that the sweep needs predictions on.
         resources: ``num_cpus`` and ``num_gpus`` of a task.
         on_done: called with each finished model, the count so far and the total.
@@ -122,7 +74,11 @@ def make_card(recipe: ModelRecipe, setting: Setting, tensors: Tensors, trained: 
     named["classes"] = setting.classes
     named["data"] = {"source": setting.data.source, "seed": setting.data.seed, "hash": setting.data_hash}
     named["accuracy"] = {variant: predictions.accuracy for variant, predictions in uncut.items()}
-    parameters = sum(array.size for array in tensors.values() if array.dtype == np.float32)
+    assert recipe.arch is not None
+    with torch.device("meta"):  # buffers are in the weights too, and are no parameters
+        parameters = sum(
+            parameter.numel() for parameter in architecture(recipe.arch).build(setting.classes).parameters()
+        )
     return Card(content_hash(recipe, tensors), named, parameters, **trained)
 
 
@@ -140,7 +96,8 @@ def _make(setting: Setting, recipe: ModelRecipe, tensors: Tensors | None, asked:
         torch.manual_seed(stream("model", recipe.arch, recipe.variant, recipe.seed))
         model = architecture(recipe.arch).build(setting.classes).to(device)
     if tensors is None and recipe.kind == record.TRAINED:
-        assert recipe.training is not None and recipe.variant is not None
+        assert recipe.training is not None
+        assert recipe.variant is not None
         data = images(setting, recipe.variant, "train", size, device)
         result = train_base(model, data, recipe.training, recipe.seed)
         trained = {
@@ -153,71 +110,3 @@ def _make(setting: Setting, recipe: ModelRecipe, tensors: Tensors | None, asked:
     uncut = {variant: evaluate(model, images(setting, variant, "test", size, device)) for variant in variants}
     state = {name: np.ascontiguousarray(tensor.cpu().numpy()) for name, tensor in model.state_dict().items()}
     return state, trained, uncut
-
-
-def refuse_unlearned(members: dict[Slot, Member]) -> None:
-    """Raises InputError if a trained model did not learn its own training data."""
-    bad = [
-        f"{name} (run {seed}, {member.card.train_accuracy:.1%} on its training data)"
-        for (name, seed), member in members.items()
-        if member.card and member.card.learned is False and member.card.train_accuracy is not None
-    ]
-    if bad:
-        raise InputError(
-            f"did not learn: {', '.join(bad)}; train it otherwise (zoo.training), take it out of the grid, "
-            "or set zoo.allow_unlearned=true"
-        )
-
-
-def _uncut_file(zoo: Zoo, card: Card, setting: Setting, variant: str) -> Path:
-    data = digest([setting.data_hash, setting.data.seed, setting.data.background_noise, variant])[:16]
-    return zoo.folder / "uncut" / f"{card.hash[:32]}-{data}-{variant}.safetensors"
-
-
-def save_uncut(zoo: Zoo, card: Card, setting: Setting, uncut: Uncut) -> None:
-    """Keeps predictions beside the model: they depend on the weights and on the coloured test set."""
-    for variant, predictions in uncut.items():
-        file = _uncut_file(zoo, card, setting, variant)
-        arrays = {
-            "predicted": predictions.predicted,
-            "target": predictions.target,
-            "cross_entropy": np.array([predictions.cross_entropy]),
-        }
-        if not file.exists():
-            write_atomically(file, lambda path, arrays=arrays: save_file(arrays, path))
-
-
-def load_uncut(zoo: Zoo, card: Card, setting: Setting, asked: list[str]) -> Uncut:
-    """The kept predictions, as far as there are any."""
-    found = {}
-    for variant in dict.fromkeys([*measurable(source_of(setting)), *asked]):
-        file = _uncut_file(zoo, card, setting, variant)
-        if file.exists():
-            with safe_open(file, "numpy") as stored:
-                found[variant] = Predictions(
-                    stored.get_tensor("predicted"),
-                    stored.get_tensor("target"),
-                    float(stored.get_tensor("cross_entropy")[0]),
-                )
-    return found
-
-
-def model_rows(sweep: str, members: dict[Slot, Member]) -> list[dict[str, Any]]:
-    """Rows of the table ``models``: one for each model and variant (one with nulls for a noise sender)."""
-    rows = []
-    for (name, seed), member in members.items():
-        recipe, card = member.recipe, member.card
-        assert card is not None
-        known = {
-            "sweep": sweep, "model": name, "kind": recipe.kind, "arch": recipe.arch, "variant": recipe.variant,
-            "seed": seed, "hash": card.hash, "parameters": card.parameters, "learned": card.learned,
-            "train_accuracy": card.train_accuracy, "train_seconds": card.train_seconds,
-        }  # fmt: skip
-        for variant, uncut in member.uncut.items():
-            measured = {"eval_data": variant, "accuracy": uncut.accuracy, "cross_entropy": uncut.cross_entropy}
-            rows.append(record.row("models", **known, **measured))
-        if not member.uncut:
-            rows.append(record.row("models", **known))
-    return rows
-
-

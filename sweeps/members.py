@@ -1,0 +1,99 @@
+"""The models of a sweep: what the zoo has of them, and their rows in the results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from stitching_core import record
+from stitching_core.errors import InputError
+from stitching_core.models.store import Card, Zoo, read_weights, recipe_key
+from stitching_core.spec import ModelRecipe
+from sweeps.uncut import load_uncut
+from sweeps.worker import Setting, Uncut, network
+
+Slot = tuple[str, int]  # a model's name and the run's seed
+
+
+@dataclass
+class Member:
+    """One model of the zoo in one run: its recipe, its card and what it predicts uncut."""
+
+    recipe: ModelRecipe
+    key: str
+    card: Card | None
+    uncut: Uncut
+
+
+def find_members(zoo: Zoo, recipes: Iterable[ModelRecipe], setting: Setting, asked: list[str]) -> dict[Slot, Member]:
+    """What the zoo already has of the recipes.
+
+    Raises:
+        InputError: a file of weights that can't be read, or that does not fit its architecture.
+    """
+    members = {}
+    for recipe in recipes:
+        if recipe.kind == record.WEIGHTS:
+            assert recipe.arch is not None
+            assert recipe.weights is not None
+            tensors = read_weights(Path(recipe.weights))
+            network(recipe.arch, setting.classes, tensors)
+        key = recipe_key(recipe, setting.classes, setting.data, setting.data_hash)
+        if recipe.kind == record.NOISE:
+            members[recipe.name, recipe.seed] = Member(recipe, key, Card(key, {}, 0), {})
+            continue
+        card = zoo.find(key)
+        uncut = load_uncut(zoo, card, setting, asked) if card else {}
+        members[recipe.name, recipe.seed] = Member(recipe, key, card, uncut)
+    return members
+
+
+def incomplete(member: Member, asked: list[str]) -> bool:
+    """Whether the model, or what it predicts on one of the variants, is still to be made."""
+    return member.recipe.kind != record.NOISE and (member.card is None or any(v not in member.uncut for v in asked))
+
+
+def refuse_unlearned(members: dict[Slot, Member]) -> None:
+    """Raises InputError if a trained model did not learn its own training data."""
+    bad = [
+        f"{name} (run {seed}, {member.card.train_accuracy:.1%} on its training data)"
+        for (name, seed), member in members.items()
+        if member.card and member.card.learned is False and member.card.train_accuracy is not None
+    ]
+    if bad:
+        raise InputError(
+            f"did not learn: {', '.join(bad)}; train it otherwise (zoo.training), take it out of the grid, "
+            "or set zoo.allow_unlearned=true"
+        )
+
+
+def uncut_rows(members: dict[Slot, Member]) -> list[dict[str, Any]]:
+    """Rows of the table ``predictions``, without a cell: what each model predicts uncut on each variant."""
+    return [
+        record.row(
+            "predictions", model=name, seed=seed, eval_data=variant, target=uncut.target, predicted=uncut.predicted
+        )
+        for (name, seed), member in members.items()
+        for variant, uncut in member.uncut.items()
+    ]
+
+
+def model_rows(sweep: str, members: dict[Slot, Member]) -> list[dict[str, Any]]:
+    """Rows of the table ``models``: one for each model and variant (one with nulls for a noise sender)."""
+    rows = []
+    for (name, seed), member in members.items():
+        recipe, card = member.recipe, member.card
+        assert card is not None
+        known = {
+            "sweep": sweep, "model": name, "kind": recipe.kind, "arch": recipe.arch, "variant": recipe.variant,
+            "seed": seed, "hash": card.hash, "parameters": card.parameters, "learned": card.learned,
+            "train_accuracy": card.train_accuracy, "train_seconds": card.train_seconds,
+        }  # fmt: skip
+        for variant, uncut in member.uncut.items():
+            measured = {"eval_data": variant, "accuracy": uncut.accuracy, "cross_entropy": uncut.cross_entropy}
+            rows.append(record.row("models", **known, **measured))
+        if not member.uncut:
+            rows.append(record.row("models", **known))
+    return rows

@@ -1,0 +1,76 @@
+"""What became of a cell, as rows of the results."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import torch
+
+from stitching_core import record
+from stitching_core.measure.accuracy import Predictions
+from stitching_core.spec import Protocol
+from stitching_core.train.stitching import StitchRun
+from sweeps.cells import Planned
+from sweeps.worker import Setting, uncut
+
+
+def rows_of(
+    setting: Setting,
+    cell: Planned,
+    protocol: Protocol,
+    device: torch.device | str,
+    run: StitchRun | None,
+    found: dict[str, Predictions],
+    seconds: float | None,
+    *,
+    failure: str | None = None,
+    validation_accuracy: float | None = None,
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """A cell's rows of ``cells`` and ``predictions``: one for each evaluation asked, whatever became of it."""
+    spec = cell.spec
+    status = record.FAILED if run is None else run.status
+    reason = failure if run is None else run.reason
+    common = {
+        "cell_id": cell.id, "sweep": setting.sweep, "run": spec.seed, "experiment": setting.experiment,
+        "sender": spec.sender.name, "sender_kind": spec.sender.kind, "sender_arch": spec.sender.arch,
+        "sender_variant": spec.sender.variant, "sender_seed": spec.sender.seed, "sender_hash": cell.sender_hash,
+        "sender_cut": spec.sender_cut, "receiver": spec.receiver.name, "receiver_kind": spec.receiver.kind,
+        "receiver_arch": spec.receiver.arch, "receiver_variant": spec.receiver.variant,
+        "receiver_seed": spec.receiver.seed, "receiver_hash": cell.receiver_hash, "receiver_cut": spec.receiver_cut,
+        "data_source": setting.data.source, "data_seed": setting.data.seed, "data_hash": setting.data_hash,
+        "fit_data": spec.fit_data, "label_offset": protocol.label_offset, "noise_sigma": spec.sender.sigma,
+        "l1": protocol.l1, "protocol": protocol.name, "objective": protocol.objective, "stitch": protocol.stitch,
+        "init": protocol.init, "bn_mode": protocol.bn_mode, "search": setting.search.mode,
+        "search_trials": setting.search.n_trials, "device": str(device), "seed": spec.seed,
+        "learning_rate": protocol.learning_rate, "momentum": protocol.momentum,
+        "weight_decay": protocol.weight_decay, "batch_size": protocol.batch_size, "epochs": protocol.epochs,
+        "status": status, "reason": reason, "validation_accuracy": validation_accuracy, "train_seconds": seconds,
+        "learning_curve": run.curve if run else None,
+        "finished_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
+    }  # fmt: skip
+    if run is not None and status == record.OK:
+        common |= run.movement()
+    rows, predictions = [], []
+    for name in spec.eval_data:
+        values: dict[str, Any] = common | {"eval_data": name}
+        if status == record.OK:
+            got = found[name]
+            values |= {
+                "accuracy": got.accuracy,
+                "cross_entropy": got.cross_entropy,
+                "worst_class_accuracy": got.worst_class_accuracy,
+            }
+            predictions.append(
+                record.row("predictions", cell_id=cell.id, eval_data=name, target=got.target, predicted=got.predicted)
+            )
+        for end, content in (("receiver", cell.receiver_hash), ("sender", cell.sender_hash)):
+            alone = uncut(setting, content).get(name)  # the same items in the same order, with their true labels
+            if alone is not None:
+                values[f"{end}_accuracy"] = alone.accuracy
+                if status == record.OK:
+                    values[f"agreement_{end}"] = found[name].agreement(alone)
+        if status == record.OK and values.get("receiver_accuracy") is not None:
+            values["penalty"] = values["receiver_accuracy"] - values["accuracy"]
+        rows.append(record.row("cells", **values))
+    return rows, predictions

@@ -1,0 +1,109 @@
+"""Ray Tune over the blocks that are left, after the shared search if there is one; no cell is lost."""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+import time
+from typing import Any
+
+import polars as pl
+import ray
+from ray import tune
+
+from stitching_core import record
+from stitching_core.spec import Protocol, digest
+from sweeps import cluster as ray_cluster
+from sweeps.cells import Planned
+from sweeps.plan import make_blocks
+from sweeps.prepare import Sweep, planned_cells, specs, unfinished
+from sweeps.progress import Progress, progress_line, say
+from sweeps.rows import rows_of
+from sweeps.shared_search import sample, shared_search
+from sweeps.trial import Block, BlockTrial
+from sweeps.worker import Setting
+
+
+def train_cells(sweep: Sweep, setting: Setting, cluster: ray_cluster.Cluster, todo: list[Planned], total: int) -> None:
+    config, writer = sweep.config, setting.writer
+    started = time.monotonic()
+    finished = total - len(todo)
+    trainings = sum(cell.spec.protocol.epochs for cell in todo)
+    if setting.search.mode == "per_cell":
+        trainings += len(todo) * setting.search.n_trials * setting.search.epochs[1]
+
+    def line() -> str:
+        status = ray.get(writer.status.remote(), timeout=10)
+        problems = status[record.DIVERGED] + status[record.FAILED]
+        done, elapsed = status["done"], time.monotonic() - started
+        work = trainings if done == len(todo) else status["work"]
+        return progress_line(finished + done, total, work, trainings, elapsed, problems)
+
+    with tempfile.TemporaryDirectory(prefix="stitching-tune-") as scratch:
+
+        def run_tuner(trainable: Any, inputs: dict[str, Any], algorithm: Any, samples: int, space: Any = None) -> None:
+            tuner = tune.Tuner(
+                tune.with_resources(tune.with_parameters(trainable, **inputs), cluster.per_block),
+                param_space=space,
+                tune_config=tune.TuneConfig(search_alg=algorithm, num_samples=samples, reuse_actors=True),
+                run_config=tune.RunConfig(
+                    storage_path=scratch,
+                    verbose=0,
+                    failure_config=tune.FailureConfig(max_failures=config.cluster.max_failures),
+                    checkpoint_config=tune.CheckpointConfig(checkpoint_at_end=False),  # the ledger is what resumes
+                ),
+            )
+            tuner.fit()
+
+        if setting.search.mode == "shared":
+            protocol = _search(sweep, setting, run_tuner)
+            todo = [dataclasses.replace(c, spec=dataclasses.replace(c.spec, protocol=protocol)) for c in todo]
+            trainings = sum(cell.spec.protocol.epochs for cell in todo)
+            ray.get(writer.reset_work.remote())
+            started = time.monotonic()
+        blocks = put_blocks(todo, config.cluster.block_cells, cluster.slots)
+        with Progress(line):
+            inputs = {"setting": setting, "blocks": blocks}
+            run_tuner(BlockTrial, inputs, None, 1, {"block": tune.grid_search(list(range(len(blocks))))})
+    lost = unfinished(todo, set(sweep.ledger.cells().select("cell_id", "eval_data").iter_rows()))
+    if lost:  # the worker died each time that it was tried
+        reason = f"the worker died; tried {config.cluster.max_failures + 1} times"
+        rows = [
+            row
+            for cell in lost
+            for row in rows_of(setting, cell, cell.spec.protocol, "unknown", None, {}, None, failure=reason)[0]
+        ]
+        ray.get(writer.add.remote("lost-" + digest([cell.id for cell in lost])[:16], {"cells": rows}))
+
+
+def _search(sweep: Sweep, setting: Setting, run_tuner: Any) -> Protocol:
+    _, fixed, search = specs(sweep.config)
+    cells = sample(planned_cells(sweep), search.sample_cells, sweep.config.seed)
+    say(f"shared search: {search.n_trials} candidates over {len(cells)} cells each")
+    protocol, value = shared_search(setting, cells, fixed, search, sweep.config.seed, run_tuner)
+    scored = "every candidate failed; the fixed protocol is used" if value is None else f"{value:.2%} on validation"
+    say(
+        f"shared search: learning_rate={protocol.learning_rate:.3g} momentum={protocol.momentum:.3g} "
+        f"weight_decay={protocol.weight_decay:.3g} epochs={protocol.epochs} init={protocol.init} ({scored})"
+    )
+    return protocol
+
+
+def put_blocks(todo: list[Planned], block_cells: int, slots: int) -> list[Any]:
+    """The cells that are left, as blocks in Ray's object store."""
+    table = pl.DataFrame(
+        {
+            "run": [cell.spec.seed for cell in todo],
+            "sender": [cell.spec.sender.name for cell in todo],
+            "fit_data": [cell.spec.fit_data for cell in todo],
+            "index": range(len(todo)),
+        }
+    )
+    members: dict[int, list[Planned]] = {}
+    for number, index in make_blocks(table, block_cells, slots).select("block", "index").iter_rows():
+        members.setdefault(number, []).append(todo[index])
+    blocks = []
+    for number in sorted(members):
+        cells = tuple(members[number])
+        blocks.append(ray.put(Block(digest([cell.id for cell in cells])[:24], cells)))
+    return blocks

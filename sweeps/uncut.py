@@ -1,0 +1,47 @@
+"""What models predict uncut, kept beside them in the zoo: a function of the weights and of the coloured test set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from safetensors import safe_open
+from safetensors.numpy import save_file
+
+from stitching_core.measure.accuracy import Predictions
+from stitching_core.models.store import Card, Zoo, write_atomically
+from stitching_core.spec import digest
+from sweeps.worker import Setting, Uncut, measurable, source_of
+
+
+def _uncut_file(zoo: Zoo, card: Card, setting: Setting, variant: str) -> Path:
+    data = digest([setting.data_hash, setting.data.seed, setting.data.background_noise, variant])[:16]
+    return zoo.folder / "uncut" / f"{card.hash[:32]}-{data}-{variant}.safetensors"
+
+
+def save_uncut(zoo: Zoo, card: Card, setting: Setting, uncut: Uncut) -> None:
+    """Keeps predictions beside the model."""
+    for variant, predictions in uncut.items():
+        file = _uncut_file(zoo, card, setting, variant)
+        arrays = {
+            "predicted": predictions.predicted,
+            "target": predictions.target,
+            "cross_entropy": np.array([predictions.cross_entropy]),
+        }
+        if not file.exists():
+            write_atomically(file, lambda path, arrays=arrays: save_file(arrays, path))
+
+
+def load_uncut(zoo: Zoo, card: Card, setting: Setting, asked: list[str]) -> Uncut:
+    """The kept predictions, as far as there are any."""
+    found = {}
+    for variant in dict.fromkeys([*measurable(source_of(setting)), *asked]):
+        file = _uncut_file(zoo, card, setting, variant)
+        if file.exists():
+            with safe_open(file, "numpy") as stored:
+                found[variant] = Predictions(
+                    stored.get_tensor("predicted"),
+                    stored.get_tensor("target"),
+                    float(stored.get_tensor("cross_entropy")[0]),
+                )
+    return found
