@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from math import inf
 
 from stitching_core import record
+from stitching_core.data.sources import SOURCES
+from stitching_core.data.variants import VARIANTS
 from stitching_core.errors import InputError
+from stitching_core.models.architectures import ARCHITECTURES
 from stitching_core.stitch.layers import INITS, STITCHES
 from stitching_core.train.base import SCHEDULES
 from stitching_core.train.stitching import BN_MODES, OBJECTIVES
@@ -22,10 +26,10 @@ def one_of(key: str, value: object, allowed: Iterable[str]) -> None:
 
 
 def within(key: str, value: float, low: float, high: float, *, open_low: bool = False) -> None:
-    """Raises InputError unless low <= value <= high (low < value with ``open_low``). NaN never passes."""
-    if not (low < value if open_low else low <= value) or not value <= high:
+    """Raises InputError unless low <= value <= high (low < value with ``open_low``) and value is finite."""
+    if not (low < value if open_low else low <= value) or not value <= high or value == inf:
         bound = f"above {low:g}" if open_low else f"at least {low:g}"
-        bound += f" and at most {high:g}" if high < 1e9 else ""
+        bound += f" and at most {high:g}" if high < inf else ""
         raise InputError(f"{key}={value:g} is out of range; it must be {bound}")
 
 
@@ -42,20 +46,24 @@ def check(config: SweepConfig) -> None:
     _protocol(config.protocol)
     _search(config.search, config.protocol)
     one_of("grid.mode", config.grid.mode, ("same_cut", "all_cuts"))
-    within("grid.runs", config.grid.runs, 1, 1e9)
+    within("grid.runs", config.grid.runs, 1, inf)
     cluster = config.cluster
     one_of("cluster.mode", cluster.mode, ("auto", "local"))
     one_of("cluster.device", cluster.device, ("auto", "cpu", "cuda"))
     for key in ("block_cells", "threads"):
-        within(f"cluster.{key}", getattr(cluster, key), 1, 1e9)
-    within("cluster.object_store_mib", cluster.object_store_mib, 80, 1e9)  # Ray's own minimum is 75 MB
-    within("cluster.cpus_per_block", cluster.cpus_per_block, 0, 1e9, open_low=True)
-    within("cluster.gpus_per_block", cluster.gpus_per_block, 0, 1e9, open_low=True)
-    within("cluster.max_failures", cluster.max_failures, 0, 1e9)
+        within(f"cluster.{key}", getattr(cluster, key), 1, inf)
+    within("cluster.object_store_mib", cluster.object_store_mib, 80, inf)  # Ray's own minimum is 75 MB
+    for key in ("cpus_per_block", "gpus_per_block"):
+        within(f"cluster.{key}", getattr(cluster, key), 1e-4, inf)  # Ray counts in ten-thousandths
+    if cluster.gpus_per_block > 1 and cluster.gpus_per_block % 1:
+        raise InputError(
+            f"cluster.gpus_per_block={cluster.gpus_per_block:g} is refused; it must be a part of one GPU or whole ones"
+        )
+    within("cluster.max_failures", cluster.max_failures, 0, inf)
     if cluster.cpus is not None:
-        within("cluster.cpus", cluster.cpus, max(1, cluster.cpus_per_block), 1e9)
+        within("cluster.cpus", cluster.cpus, max(1, cluster.cpus_per_block), inf)
     if cluster.gpus is not None:
-        within("cluster.gpus", cluster.gpus, 0, 1e9)
+        within("cluster.gpus", cluster.gpus, 0, inf)
 
 
 def check_name(key: str, value: str) -> None:
@@ -68,51 +76,57 @@ def check_name(key: str, value: str) -> None:
 
 
 def _data(config: SweepConfig) -> None:
+    one_of("data.source", config.data.source, SOURCES)
     within("data.seed", config.data.seed, 0, 2**31)
     within("data.background_noise", config.data.background_noise, 0, 1)
     for key in ("train_items", "noise_train_items", "noise_test_items"):
         value = getattr(config.data, key)
         if value is not None:
-            within(f"data.{key}", value, 1, 1e9)
+            within(f"data.{key}", value, 1, inf)
 
 
 def _zoo(config: SweepConfig) -> None:
     _training("zoo.training", config.zoo.training)
+    one_of("zoo.arch", config.zoo.arch, ARCHITECTURES)
     if config.zoo.classes is not None:
-        within("zoo.classes", config.zoo.classes, 2, 1e9)
+        within("zoo.classes", config.zoo.classes, 2, inf)
     for name, model in config.zoo.models.items():
         key = f"zoo.models.{name}"
         check_name(key.rpartition(".")[0] + " key", name)
         one_of(f"{key}.kind", model.kind, KINDS)
         if model.kind == record.TRAINED and model.variant is None:
             raise InputError(f"{key}.variant has no value; a trained model names the data variant it is trained on")
+        if model.variant is not None:
+            one_of(f"{key}.variant", model.variant, VARIANTS)
+        if model.arch is not None:
+            one_of(f"{key}.arch", model.arch, ARCHITECTURES)
         if model.kind == record.WEIGHTS and model.weights is None:
             raise InputError(f"{key}.weights has no value; it is the path of a safetensors file")
         if model.kind == record.NOISE:
             if model.sigma is None:
                 raise InputError(f"{key}.sigma has no value; it is the sd of the noise around each class's point")
-            within(f"{key}.sigma", model.sigma, 0, 1e9)
+            within(f"{key}.sigma", model.sigma, 0, inf)
         if model.training is not None:
             _training(f"{key}.training", model.training)
 
 
 def _training(key: str, training: TrainingConfig) -> None:
-    within(f"{key}.learning_rate", training.learning_rate, 0, 1e9, open_low=True)
+    within(f"{key}.learning_rate", training.learning_rate, 0, inf, open_low=True)
     within(f"{key}.momentum", training.momentum, 0, 1)
-    within(f"{key}.weight_decay", training.weight_decay, 0, 1e9)
-    within(f"{key}.batch_size", training.batch_size, 2, 1e9)
-    within(f"{key}.epochs", training.epochs, 1, 1e9)
+    within(f"{key}.weight_decay", training.weight_decay, 0, inf)
+    within(f"{key}.batch_size", training.batch_size, 2, inf)
+    within(f"{key}.epochs", training.epochs, 1, inf)
     one_of(f"{key}.schedule", training.schedule, SCHEDULES)
 
 
 def _protocol(protocol: ProtocolConfig) -> None:
-    within("protocol.learning_rate", protocol.learning_rate, 0, 1e9, open_low=True)
+    within("protocol.learning_rate", protocol.learning_rate, 0, inf, open_low=True)
     within("protocol.momentum", protocol.momentum, 0, 1)
-    within("protocol.weight_decay", protocol.weight_decay, 0, 1e9)
-    within("protocol.batch_size", protocol.batch_size, 2, 1e9)
-    within("protocol.epochs", protocol.epochs, 1, 1e9)
-    within("protocol.l1", protocol.l1, 0, 1e9)
-    within("protocol.label_offset", protocol.label_offset, 0, 1e9)
+    within("protocol.weight_decay", protocol.weight_decay, 0, inf)
+    within("protocol.batch_size", protocol.batch_size, 2, inf)
+    within("protocol.epochs", protocol.epochs, 1, inf)
+    within("protocol.l1", protocol.l1, 0, inf)
+    within("protocol.label_offset", protocol.label_offset, 0, inf)
     one_of("protocol.stitch", protocol.stitch, STITCHES)
     one_of("protocol.init", protocol.init, INITS)
     one_of("protocol.bn_mode", protocol.bn_mode, BN_MODES)
@@ -123,20 +137,20 @@ def _search(search: SearchConfig, protocol: ProtocolConfig) -> None:
     one_of("search.mode", search.mode, ("none", "per_cell", "shared"))
     if search.mode == "none":
         return
-    within("search.n_trials", search.n_trials, 1, 1e9)
-    within("search.batch", search.batch, 1, 1e9)
-    within("search.startup_trials", search.startup_trials, 0, 1e9)
+    within("search.n_trials", search.n_trials, 1, inf)
+    within("search.batch", search.batch, 1, inf)
+    within("search.startup_trials", search.startup_trials, 0, inf)
     within("search.validation_fraction", search.validation_fraction, 0, 0.9, open_low=True)
     if search.mode == "shared":
-        within("search.sample_cells", search.sample_cells, 1, 1e9)
+        within("search.sample_cells", search.sample_cells, 1, inf)
     for key in ("learning_rate", "momentum", "weight_decay", "epochs"):
         bounds = getattr(search.space, key)
         if len(bounds) != 2 or not bounds[0] <= bounds[1]:
             raise InputError(f"search.space.{key}={bounds} is no range; write [low, high]")
         log_scale = key in ("learning_rate", "weight_decay")
         least = 1 if key == "epochs" else 0
-        within(f"search.space.{key}", bounds[0], least, 1e9, open_low=log_scale)
-        within(f"search.space.{key}", bounds[1], least, 1 if key == "momentum" else 1e9)
+        within(f"search.space.{key}", bounds[0], least, inf, open_low=log_scale)
+        within(f"search.space.{key}", bounds[1], least, 1 if key == "momentum" else inf)
     if protocol.weight_decay == 0:
         raise InputError(
             "protocol.weight_decay=0 can't be a candidate of a search, which draws it on a log scale; "

@@ -45,9 +45,13 @@ class Cluster:
 def start(config: ClusterConfig) -> Iterator[Cluster]:
     """Connects to a cluster, or starts one, and lets go of it at the end. Nothing listens beyond loopback.
 
-    ``auto`` takes the cluster that RAY_ADDRESS names, else one that runs on this machine, else starts a local one.
+    ``auto`` takes the cluster that this process is connected to, else the one that RAY_ADDRESS names, else one that
+    runs on this machine, else starts a local one.
     """
     where = "a cluster of its own on this machine"
+    if config.mode == "auto" and ray.is_initialized():
+        yield describe(config, "the cluster that this process is connected to", ray.cluster_resources())
+        return
     if config.mode == "auto" and os.environ.get("RAY_ADDRESS"):
         ray.init(address=os.environ["RAY_ADDRESS"], **_QUIET)
         where = f"the cluster at RAY_ADDRESS={os.environ['RAY_ADDRESS']}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
@@ -10,6 +11,7 @@ import yaml
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override, OverrideType
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import ConfigKeyError, OmegaConfBaseException
@@ -38,8 +40,7 @@ def load_config(arguments: list[str]) -> SweepConfig:
     Raises:
         InputError: anything that can't be composed: the message is one line.
     """
-    arguments = [_expand(argument) for argument in arguments]
-    composed = _compose(arguments)
+    composed = _compose([_expand(argument) for argument in arguments])
     with open_dict(composed):
         choices = composed.hydra.runtime.choices
         del composed["hydra"]
@@ -65,27 +66,50 @@ def _expand(argument: str) -> str:
     return argument
 
 
-def _compose(arguments: list[str]) -> DictConfig:
+def _overrides(arguments: list[str]) -> list[Override]:
+    """The arguments as Hydra reads them.
+
+    Raises:
+        InputError: one that can't be read, or that asks for what a sweep can't do.
+    """
     parsed = []
     for argument in arguments:
         try:
-            parsed.append(OverridesParser.create().parse_override(argument))
+            override = OverridesParser.create().parse_override(argument)
         except HydraException:
-            raise InputError(f"can't read the argument {argument!r}; write key=value or group=option") from None
-    for override in parsed:
-        key, value = override.key_or_group, override.value()
-        if key in GROUPS and value is not None and str(value) not in options(key):
-            raise InputError(f"{key}={value} is unknown; {key} may be {', '.join(options(key))}")
+            override = None
+        if override is None or not override.key_or_group:
+            raise InputError(f"can't read the argument {argument!r}; write key=value or group=option")
+        if override.is_sweep_override():
+            raise InputError(f"{argument!r} gives several values; write key=[a,b] for a list, one option for a group")
+        key = override.key_or_group
+        if key in GROUPS and (override.is_delete() or str(override.value()) not in options(key)):
+            raise InputError(f"{argument} is unknown; {key} may be {', '.join(options(key))}")
         if key.startswith("hydra"):
-            raise InputError(f"{override.input_line!r}: Hydra's own settings can't be changed here")
+            raise InputError(f"{argument!r}: Hydra's own settings can't be changed here")
+        parsed.append(override)
+    return parsed
+
+
+def _compose(arguments: list[str]) -> DictConfig:
+    lines = []
+    for override in _overrides(arguments):
+        key, line = override.key_or_group, str(override.input_line)
+        if key == "grid.cuts" and isinstance(override.value(), dict) and not override.is_delete():
+            lines.append(f"~{key}")  # a list for each architecture can't be merged into one list
+        # which keys exist is for the schema to say, since the YAML files need not mention every one; but the models are
+        # those that the files name, lest a misspelt one be a new one
+        plain = override.type == OverrideType.CHANGE and key not in GROUPS and "@" not in line.partition("=")[0]
+        lines.append(f"++{line}" if plain and not key.startswith("zoo.models.") else line)
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(config_dir=str(CONFIGS), version_base="1.3"):
-            return compose(PRIMARY, overrides=arguments, return_hydra_config=True)
+            return compose(PRIMARY, overrides=lines, return_hydra_config=True)
     except (HydraException, OmegaConfBaseException) as error:
-        for override in parsed:
-            if f"'{override.key_or_group}'" in str(error) and "override" in str(error):
-                raise InputError(_unknown(override.key_or_group, "the command line")) from None
+        for line in lines:
+            key = line.partition("=")[0]
+            if key.startswith("zoo.models.") and f"'{key}'" in str(error):
+                raise InputError(f"{key} is set by no file of tune_configs/zoo; write +{line} to add it") from None
         raise InputError(" ".join(str(error).split())) from None
 
 
@@ -102,7 +126,7 @@ def _unknown(key: str, where: str) -> str:
             parent = f"{parent}{part}."
         if dataclasses.is_dataclass(kind):
             allowed = [field.name for field in dataclasses.fields(kind)]
-    return f"unknown key {key!r} (from {where}); {parent or 'the top level '}allows {', '.join(allowed)}"
+    return f"unknown key {key!r} (from {where}); {parent.rstrip('.') or 'the top level'} allows {', '.join(allowed)}"
 
 
 def _dataclass_in(hint: Any) -> Any:
@@ -112,22 +136,28 @@ def _dataclass_in(hint: Any) -> Any:
 
 def _file(key: str | None, choices: Any, arguments: list[str]) -> str:
     """Where a key's value comes from: the command line, or the YAML file that sets it."""
-    path = (key or "").split(".")
-    if any(argument.lstrip("+~").split("=")[0] == key for argument in arguments):
-        return "the command line"
-    for group in ("experiment", path[0]):
-        option = choices.get(group)
-        file = CONFIGS / group / f"{option}.yaml"
-        if option and file.exists():
+    path = (key or "").partition("[")[0].split(".")  # an item of a list is set where the list is
+    for argument in arguments:
+        given = argument.lstrip("+~").partition("=")[0]
+        if given not in GROUPS and all(a == b for a, b in zip(path, given.split("."), strict=False)):
+            return "the command line"
+    for group, inner in (("experiment", path), (path[0], path[1:])):
+        for file in _chain(CONFIGS / group / f"{choices.get(group)}.yaml"):
             content = yaml.safe_load(file.read_text())
-            inner = path if group == "experiment" else path[1:]
             for part in inner:
-                content = content.get(part, {}) if isinstance(content, dict) else {}
-                if content == {}:
-                    break
-            else:
-                return f"tune_configs/{group}/{option}.yaml"
+                content = content.get(part) if isinstance(content, dict) else None
+            if inner and content is not None:
+                return f"tune_configs/{group}/{file.name}"
     return f"tune_configs/{PRIMARY}.yaml"
+
+
+def _chain(file: Path) -> Iterator[Path]:
+    """A file of a group and those that it starts from, itself first."""
+    if file.exists():
+        yield file
+        for base in (yaml.safe_load(file.read_text()) or {}).get("defaults", []):
+            if isinstance(base, str):
+                yield from _chain(file.with_name(f"{base}.yaml"))
 
 
 def to_yaml(config: SweepConfig) -> str:

@@ -21,7 +21,7 @@ def run(main: Callable[[list[str]], int], usage: str) -> int:
     try:
         return main(arguments)
     except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print("error: " + " ".join(str(error).splitlines()), file=sys.stderr)  # a value may have a line break in it
         return BAD_INPUT
     except KeyboardInterrupt:
         print("\ninterrupted; finished cells are saved, the same command goes on where it was", file=sys.stderr)

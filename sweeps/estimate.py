@@ -27,14 +27,12 @@ SECONDS_PER_OPERATION = 60e-6
 def forward_cost(arch: str, classes: int, cut: str | None, part: str) -> tuple[float, int]:
     """FLOPs of one image, and operations of one batch, of a forward pass through the front, tail or whole network."""
     divided = cuts_of(arch, classes)
-    image = torch.zeros(2, 3, divided.size, divided.size, device="meta")
-    module = divided.model
-    given = image
+    module, given = divided.model, divided.example
     if part == "front" and cut is not None:
         module = divided.front([cut])
     elif part == "tail" and cut is not None:
         module = divided.tail(cut)
-        given = torch.zeros(2, *divided.cut(cut).shape, device="meta")
+        given = torch.zeros(2, *divided.cut(cut).shape, device=given.device)
     counter = FlopCounterMode(display=False)
     with torch.no_grad(), counter:
         module(given)
@@ -73,10 +71,14 @@ def core_seconds(config: SweepConfig, cells: pl.DataFrame, items: int) -> float:
     return total
 
 
-def base_seconds(config: SweepConfig, cells: pl.DataFrame, items: int) -> tuple[int, float]:
-    """How many base models the plan trains if none is there yet, and the core seconds for them."""
-    names = {*cells["sender"].unique(), *cells["receiver"].unique()}
-    runs, count, total = cells["run"].n_unique(), 0, 0.0
+def items_of(config: SweepConfig) -> int | None:
+    """Training images, as far as that is known without loading them."""
+    return config.data.train_items or ITEMS.get(config.data.source)
+
+
+def base_seconds(config: SweepConfig, names: set[str], runs: int, items: int) -> tuple[int, float]:
+    """How many base models these names stand for if none is there yet, and the core seconds to train them."""
+    count, total = 0, 0.0
     for name in sorted(names):
         model = config.zoo.models[name]
         if model.kind == record.TRAINED:
@@ -96,7 +98,7 @@ def describe(config: SweepConfig, plan: pl.DataFrame) -> str:
 
     slots = local_slots(config.cluster)
     cells = make_blocks(plan, config.cluster.block_cells, slots)
-    items = config.data.train_items or ITEMS.get(config.data.source)
+    items = items_of(config)
     senders, receivers = plan["sender"].n_unique(), plan["receiver"].n_unique()
     lines = [
         f"sweep     {config.name}: {plan.height} cells = {senders} senders, {receivers} receivers, "
@@ -106,7 +108,8 @@ def describe(config: SweepConfig, plan: pl.DataFrame) -> str:
     if items is None:
         lines.append(f"estimate  none: the size of {config.data.source!r} is known once it is loaded")
         return "\n".join(lines)
-    count, base = base_seconds(config, plan, items)
+    names = {*plan["sender"].unique(), *plan["receiver"].unique()}
+    count, base = base_seconds(config, names, plan["run"].n_unique(), items)
     stitches = core_seconds(config, cells, items)
     lines += [
         f"zoo       {count} base models to train if none is there yet, about {clock(base)} of one core",

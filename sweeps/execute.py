@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import time
 from typing import Any
 
 import ray
@@ -14,11 +13,10 @@ from stitching_core import record
 from stitching_core.errors import InputError
 from sweeps import cluster as ray_cluster
 from sweeps.level import Outcome, conclude, tracker_of, write_plan
-from sweeps.members import Member, model_rows, refuse_unlearned
+from sweeps.members import model_rows, refuse_unlearned
 from sweeps.prepare import Sweep, planned_cells, unfinished
-from sweeps.progress import clock, say
+from sweeps.progress import say
 from sweeps.tuning import train_cells
-from sweeps.worker import Setting
 from sweeps.writer import Writer
 from sweeps.zoo import complete_zoo
 
@@ -41,7 +39,7 @@ def execute(sweep: Sweep) -> Outcome:
         if cluster.slots < 1:
             raise InputError(f"a block needs {cluster.per_block}, and {cluster.description} has no room for one")
         setting = dataclasses.replace(sweep.setting, source=ray.put(sweep.setting.source))
-        _zoo(sweep, setting, cluster)
+        complete_zoo(sweep.zoo, sweep.members, setting, sweep.asked, cluster.per_task)
         if not config.zoo.allow_unlearned:
             refuse_unlearned(sweep.members)
         cells = planned_cells(sweep)
@@ -54,19 +52,6 @@ def execute(sweep: Sweep) -> Outcome:
             setting = dataclasses.replace(setting, writer=writer, tensors=tensors, uncut=uncut)
             train_cells(sweep, setting, cluster, todo, len(cells))
         return conclude(sweep, cells, writer.call.remote, lambda: ray.get(writer.close.remote()))
-
-
-def _zoo(sweep: Sweep, setting: Setting, cluster: ray_cluster.Cluster) -> None:
-    started = time.monotonic()
-
-    def tell(member: Member, done: int, total: int) -> None:
-        assert member.card is not None
-        own = member.uncut.get(member.recipe.variant or "")
-        accuracy = f", {own.accuracy:.1%} on {member.recipe.variant}" if own else ""
-        name = f"{member.recipe.name} (run {member.recipe.seed}{accuracy})"
-        say(f"base models {done}/{total} | {name} | {clock(time.monotonic() - started)} gone")
-
-    complete_zoo(sweep.zoo, sweep.members, setting, sweep.asked, cluster.per_task, tell)
 
 
 def _stored(sweep: Sweep) -> tuple[dict[str, Any], dict[str, Any]]:

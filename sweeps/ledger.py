@@ -21,6 +21,7 @@ from stitching_core.errors import InputError
 from stitching_core.models.store import write_atomically
 
 Rows = dict[str, list[dict[str, Any]]]
+_TEMPORARY = ".*.tmp"  # what write_atomically calls a file before it is whole
 
 
 class Ledger:
@@ -30,22 +31,29 @@ class Ledger:
         self.folder = folder
 
     def check_version(self) -> None:
-        """Raises InputError if the folder was written by another schema version, or is something else."""
-        if self.folder.exists() and any(self.folder.iterdir()):
-            if not (self.folder / "config.yaml").exists():
-                if {path.name for path in self.folder.iterdir()} <= {".lock"}:
-                    return
-                raise InputError(f"{self.folder} holds something else than a sweep's results; choose another name=")
+        """Raises InputError if the folder was written by another schema version, is damaged, or is something else."""
+        if not self.folder.exists():
+            return
+        if not self.folder.is_dir():
+            raise InputError(f"{self.folder} is no folder; choose another name= or results_dir=")
+        if (self.folder / "config.yaml").exists():
             check_version(self.folder / "config.yaml")
+            if (self.folder / "cells").is_dir():
+                load(self.folder, planned_only=False)  # reads no more than the footers: a damaged part is found now
+        elif any(not path.match(".lock") and not path.match(_TEMPORARY) for path in self.folder.iterdir()):
+            raise InputError(f"{self.folder} holds something else than a sweep's results; choose another name=")
 
     def lock(self) -> IO[str]:
         """Makes this process the only one that runs the sweep; held until the returned file is closed.
 
         Raises:
-            InputError: another process runs it.
+            InputError: another process runs it, or the folder can't be made.
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
-        file = (self.folder / ".lock").open("a+")
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            file = (self.folder / ".lock").open("a+")
+        except OSError as error:
+            raise InputError(f"{self.folder} can't be written: {error.strerror}; choose another results_dir=") from None
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -87,7 +95,7 @@ class Ledger:
 
     def clean(self) -> None:
         """Removes what a killed writer left half-written."""
-        for path in self.folder.glob("**/.*.tmp"):
+        for path in self.folder.rglob(_TEMPORARY):
             path.unlink(missing_ok=True)
 
     def note(self, name: str) -> dict[str, Any]:

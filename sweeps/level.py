@@ -99,7 +99,7 @@ def conclude(
     status = rows.group_by("cell_id").agg(pl.col("status").first())["status"].to_list()
     failed, diverged = status.count(record.FAILED), status.count(record.DIVERGED)
     call("log_models", model_rows(sweep.config.name, sweep.members))
-    call("log_files", *write_tables(sweep.ledger.folder))
+    call("log_files", *write_tables(sweep.ledger.folder.resolve()))  # the writer may have another working directory
     call("end", failed)
     behind, problem = close()
     if not behind:

@@ -12,7 +12,7 @@ from stitching_core.errors import InputError
 from stitching_core.models.store import Card, Zoo, read_weights, recipe_key
 from stitching_core.spec import ModelRecipe
 from sweeps.uncut import load_uncut
-from sweeps.worker import Setting, Uncut, network
+from sweeps.worker import Setting, Uncut, measurable, network, source_of
 
 Slot = tuple[str, int]  # a model's name and the run's seed
 
@@ -31,9 +31,12 @@ def find_members(zoo: Zoo, recipes: Iterable[ModelRecipe], setting: Setting, ask
     """What the zoo already has of the recipes.
 
     Raises:
-        InputError: a file of weights that can't be read, or that does not fit its architecture.
+        InputError: a file of weights that can't be read, or that does not fit its architecture; a variant that can't be
+            made of the source; a zoo that is no folder.
     """
     members = {}
+    recipes = list(recipes)
+    check_variants(setting, [*(recipe.variant for recipe in recipes if recipe.variant), *asked])
     for recipe in recipes:
         if recipe.kind == record.WEIGHTS:
             assert recipe.arch is not None
@@ -44,10 +47,22 @@ def find_members(zoo: Zoo, recipes: Iterable[ModelRecipe], setting: Setting, ask
         if recipe.kind == record.NOISE:
             members[recipe.name, recipe.seed] = Member(recipe, key, Card(key, {}, 0), {})
             continue
-        card = zoo.find(key)
+        try:
+            card = zoo.find(key)
+        except NotADirectoryError:
+            raise InputError(f"zoo.dir={zoo.folder} is no folder; the models are kept in one") from None
         uncut = load_uncut(zoo, card, setting, asked) if card else {}
         members[recipe.name, recipe.seed] = Member(recipe, key, card, uncut)
     return members
+
+
+def check_variants(setting: Setting, names: Iterable[str]) -> None:
+    """Raises InputError if one can't be made of the source: colours take grey images, and at most ten classes."""
+    source = source_of(setting)
+    allowed = dict.fromkeys([*measurable(source), "original"])
+    for name in names:
+        if name not in allowed:
+            raise InputError(f"variant {name!r} can't be made of source {source.name!r}; allowed: {', '.join(allowed)}")
 
 
 def incomplete(member: Member, asked: list[str]) -> bool:

@@ -48,9 +48,6 @@ def make_plan(config: SweepConfig) -> pl.DataFrame:
     """
     grid, models = config.grid, config.zoo.models
     senders, receivers = _names(config, "senders"), _names(config, "receivers")
-    for name in (*senders, *receivers):
-        for variant in [models[name].variant] if models[name].variant else []:
-            one_of(f"zoo.models.{name}.variant", variant, VARIANTS)
     for name in receivers:
         if models[name].kind == record.NOISE:
             raise InputError(f"grid.receivers: {name!r} is a noise source; it has no network to receive with")

@@ -57,10 +57,10 @@ def activate(plugins: tuple[Plugin, ...]) -> None:
         sys.modules[name] = module
         known = dict(ARCHITECTURES)
         try:
-            exec(compile(plugin.text, plugin.path, "exec"), module.__dict__)
-        except Exception as error:  # whatever the user's file raises is bad input
+            exec(compile(plugin.text, plugin.path, "exec", dont_inherit=True), module.__dict__)
+        except (Exception, SystemExit) as error:  # whatever the user's file raises is bad input
             del sys.modules[name]
-            trace, line = error.__traceback__, "?"
+            trace, line = error.__traceback__, str(getattr(error, "lineno", None) or "?")
             while trace is not None:
                 if trace.tb_frame.f_code.co_filename == plugin.path:
                     line = str(trace.tb_lineno)

@@ -16,7 +16,7 @@ from stitching_core.models.store import Zoo
 from stitching_core.spec import CellSpec, DataSpec, Protocol, SearchSpec, cell_id, digest
 from sweeps.cells import Planned
 from sweeps.ledger import Ledger
-from sweeps.members import Member, Slot, find_members, incomplete
+from sweeps.members import Member, Slot, check_variants, find_members, incomplete
 from sweeps.plan import recipe
 from sweeps.plugins import Plugin, data_hash
 from sweeps.schema import SweepConfig
@@ -73,12 +73,28 @@ def prepare(config: SweepConfig, plan: pl.DataFrame, plugins: tuple[Plugin, ...]
     """
     ledger = Ledger(Path(config.results_dir) / config.name)
     ledger.check_version()
+    setting = make_setting(config, plugins)
+    check_variants(setting, [name for name in plan["fit_data"].unique() if name != record.NOISE])
+    zoo = Zoo(Path(config.zoo.dir))
+    names = sorted({*plan["sender"].unique(), *plan["receiver"].unique()}, key=list(config.zoo.models).index)
+    recipes = [recipe(config, name, seed) for seed in plan["run"].unique(maintain_order=True) for name in names]
+    sweep = Sweep(config, plan, setting, zoo, {}, ledger)
+    sweep.members = find_members(zoo, recipes, setting, sweep.asked)
+    return sweep
+
+
+def make_setting(config: SweepConfig, plugins: tuple[Plugin, ...]) -> Setting:
+    """Loads the data and says what is the same for every task.
+
+    Raises:
+        InputError: data that can't be used, or networks with fewer classes than the data.
+    """
     data, _, search = specs(config)
     source = load_source(data.source, config.data.root, config.data.download, data.train_items)
     classes = config.zoo.classes or source.classes
     if classes < source.classes:
         raise InputError(f"zoo.classes={classes} is fewer than the {source.classes} classes of {data.source}")
-    setting = Setting(
+    return Setting(
         sweep=config.name,
         experiment=config.experiment_id,
         data=data,
@@ -90,12 +106,6 @@ def prepare(config: SweepConfig, plan: pl.DataFrame, plugins: tuple[Plugin, ...]
         threads=config.cluster.threads,
         plugins=plugins,
     )
-    zoo = Zoo(Path(config.zoo.dir))
-    names = sorted({*plan["sender"].unique(), *plan["receiver"].unique()}, key=list(config.zoo.models).index)
-    recipes = [recipe(config, name, seed) for seed in plan["run"].unique(maintain_order=True) for name in names]
-    sweep = Sweep(config, plan, setting, zoo, {}, ledger)
-    sweep.members = find_members(zoo, recipes, setting, sweep.asked)
-    return sweep
 
 
 def planned_cells(sweep: Sweep) -> list[Planned]:

@@ -18,19 +18,22 @@ def clock(seconds: float) -> str:
     return f"{whole // 60}m{whole % 60:02d}s" if whole >= 60 else f"{whole}s"
 
 
-def progress_line(done: int, total: int, work: float, total_work: float, elapsed: float, problems: int) -> str:
+def progress_line(
+    done: int, total: int, todo: int, work: float, total_work: float, elapsed: float, problems: int
+) -> str:
     """Cells done of all, the rate and the time left.
 
     Args:
         done: cells with a result.
         total: cells of the plan.
+        todo: cells of the plan that were to do at the start; the rate is theirs.
         work: stitch epochs done, of ``total_work``. They tell the pace long before the first cells are done.
         total_work: stitch epochs of all cells that were to do.
         elapsed: seconds.
         problems: cells that diverged or failed.
     """
     share = min(work / total_work, 1.0) if total_work else 1.0
-    rate = share * total / elapsed * 60 if elapsed > 0 else 0.0
+    rate = share * todo / elapsed * 60 if elapsed > 0 else 0.0
     left = clock(elapsed * (1 - share) / share) if share > 0 else "?"
     trouble = f" | {problems} diverged or failed" if problems else ""
     return f"cells {done}/{total} | {rate:.1f} cells/min | {clock(elapsed)} gone, {left} left{trouble}"

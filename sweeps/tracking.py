@@ -10,7 +10,7 @@ from typing import Any
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 
 from mlflow import MlflowClient
-from mlflow.entities import Metric, Param, RunTag, ViewType
+from mlflow.entities import LifecycleStage, Metric, Param, RunTag, ViewType
 from mlflow.exceptions import MlflowException
 
 from sweeps.ledger import Ledger
@@ -59,9 +59,12 @@ class Tracker:
         state = self.ledger.note(_STATE)
         if state.get("uri") == uri:
             try:
-                return str(self.client.get_run(state["run"]).info.run_id)
+                run = self.client.get_run(state["run"])
+                if run.info.lifecycle_stage == LifecycleStage.ACTIVE:
+                    return str(run.info.run_id)
             except (MlflowException, KeyError):
-                pass  # deleted, or a new store at the old address: begin again, the ledger has every row
+                pass
+        # none yet, or deleted, or a new store at the old address: begin anew, the ledger has every row
         run = self.client.create_run(self.experiment, run_name=self.sweep, tags={"kind": "sweep", "sweep": self.sweep})
         self.ledger.write_json(_STATE, {"uri": uri, "run": run.info.run_id})
         return str(run.info.run_id)
@@ -116,7 +119,12 @@ class Tracker:
 
     def log_models(self, rows: list[Row]) -> None:
         """One run for each base model, shared by all sweeps of the experiment."""
-        have = {run.data.tags.get("hash") for run in self._children("model", None)}
+        have = set()
+        for run in self._children("model", None):
+            if run.info.status == "RUNNING":  # half-written by a killed writer
+                self.client.delete_run(run.info.run_id)
+            else:
+                have.add(run.data.tags.get("hash"))
         models: dict[str, list[Row]] = {}
         for row in rows:
             if row["eval_data"] is not None:

@@ -37,7 +37,7 @@ def train_cells(sweep: Sweep, setting: Setting, cluster: ray_cluster.Cluster, to
         problems = status[record.DIVERGED] + status[record.FAILED]
         done, elapsed = status["done"], time.monotonic() - started
         work = trainings if done == len(todo) else status["work"]
-        return progress_line(finished + done, total, work, trainings, elapsed, problems)
+        return progress_line(finished + done, total, len(todo), work, trainings, elapsed, problems)
 
     with tempfile.TemporaryDirectory(prefix="stitching-tune-") as scratch:
 

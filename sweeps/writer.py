@@ -56,7 +56,8 @@ class Writer:
             cells.setdefault(row["cell_id"], []).append(row)
         for cell, its_rows in cells.items():
             self.done[cell] = its_rows[0]["status"]
-            self.queue.put(("log_cell", its_rows))
+            if self.thread is not None:  # without tracking nobody would ever take them from the queue
+                self.queue.put(("log_cell", its_rows))
 
     def progress(self, amount: float) -> None:
         """Adds to the work done, in stitch epochs."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+import time
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from stitching_core.seeding import stream
 from stitching_core.spec import ModelRecipe
 from stitching_core.train.base import evaluate, learned, train_base
 from sweeps.members import Member, Slot, incomplete
+from sweeps.progress import clock, say
 from sweeps.uncut import save_uncut
 from sweeps.worker import Setting, Uncut, images, measurable, network, prepare, source_of
 
@@ -28,9 +29,10 @@ def complete_zoo(
     setting: Setting,
     asked: list[str],
     resources: dict[str, float],
-    on_done: Callable[[Member, int, int], None],
 ) -> None:
     """Trains what is missing and measures what has not been measured, in parallel; the driver alone writes files.
+
+    Prints a line for each.
 
     Args:
         zoo: where models are kept.
@@ -38,7 +40,6 @@ def complete_zoo(
         setting: of the sweep.
         asked: the variants that the sweep needs predictions on.
         resources: ``num_cpus`` and ``num_gpus`` of a task.
-        on_done: called with each finished model, the count so far and the total.
 
     Raises:
         ray.exceptions.RayTaskError: a training raised.
@@ -54,7 +55,7 @@ def complete_zoo(
         first = same[0]
         tensors = zoo.load(first.card, first.recipe) if first.card else None
         pending[task.remote(setting, first.recipe, tensors, asked)] = same
-    total = len(pending)
+    total, started = len(pending), time.monotonic()
     while pending:
         (ready,), _ = ray.wait(list(pending), num_returns=1)
         same = pending.pop(ready)
@@ -65,7 +66,10 @@ def complete_zoo(
         save_uncut(zoo, card, setting, uncut)
         for member in same:
             member.card, member.uncut = card, uncut
-            on_done(member, total - len(pending), total)
+        own = uncut.get(same[0].recipe.variant or "")
+        accuracy = f", {own.accuracy:.1%} on {same[0].recipe.variant}" if own else ""
+        name = f"{same[0].recipe.name} (run {same[0].recipe.seed}{accuracy})"
+        say(f"base models {total - len(pending)}/{total} | {name} | {clock(time.monotonic() - started)} gone")
 
 
 def make_card(recipe: ModelRecipe, setting: Setting, tensors: Tensors, trained: dict[str, Any], uncut: Uncut) -> Card:

@@ -23,8 +23,6 @@ Split = Literal["train", "test"]
 Triple = tuple[float, float, float]
 
 HALF: Triple = (0.5, 0.5, 0.5)
-# share of images in their own class's colour where digit and colour are independent
-INDEPENDENT_RHO = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +176,8 @@ def _grey(source: Source, split: Split, variant: str) -> Images:
 def _independent(source: Source, split: Split, seed: int, noise: float, variant: str) -> tuple[np.ndarray, np.ndarray]:
     """Images and colour classes: the same for `digit` and `colour`; the variant is only named in an error."""
     part = _grey(source, split, variant)
-    colours = assign_colours(part.labels, source.classes, INDEPENDENT_RHO, split, seed)
+    # a share of 1 / classes in its own class's colour is what makes the two independent: 0.1 for ten, as published
+    colours = assign_colours(part.labels, source.classes, 1 / source.classes, split, seed)
     return paint(part.images, backgrounds(colours, noise, "backgrounds", "independent", split, seed)), colours
 
 

@@ -170,10 +170,10 @@ def test_more_than_ten_classes_have_no_colours() -> None:
 
 
 def test_fewer_than_ten_classes_use_the_first_colours() -> None:
-    x, y = np.zeros((40, 2, 2), dtype=np.uint8), np.arange(40) % 4
+    x, y = np.zeros((48, 2, 2), dtype=np.uint8), np.arange(48) % 4
     data = build_variant(source_from_arrays("four", x, y, x, y), "colour", "train", 0)
-    # 10 per class: 1 own, 9 left in chunks of 3
-    assert np.bincount(data.labels).tolist() == [10] * 4
+    # 12 per class: a quarter of them own, the 9 others in chunks of 3
+    assert np.bincount(data.labels).tolist() == [12] * 4
 
 
 def test_unknown_names() -> None:
@@ -203,3 +203,15 @@ def test_mnist_sizes() -> None:
     greyscale = build_variant(source, "greyscale", "test", 0)
     assert greyscale.mean == (0.1307,) * 3
     assert greyscale.std == (0.3081,) * 3
+
+
+@pytest.mark.parametrize("classes", [2, 4, 10])
+def test_in_digit_the_colour_tells_nothing_whatever_the_number_of_classes(classes: int) -> None:
+    labels = np.arange(400 * classes) % classes
+    images = np.zeros((len(labels), 6, 5), dtype=np.uint8)
+    source = source_from_arrays("made", images + 9, labels, images, labels, grey_mean=0.5, grey_std=0.5)
+    colours = build_variant(source, "colour", "test", 0).labels
+    seen = np.array(
+        [[(colours[labels == label] == other).sum() for other in range(classes)] for label in range(classes)]
+    )
+    assert (seen == 400 / classes).all()
