@@ -27,6 +27,9 @@ _KEYS: dict[str, list[str]] = {
     "predictions": ["cell_id", "model", "seed", "eval_data"],
 }
 
+# What the plan calls things that a cell's id knows by their content.
+_NAMES = ("run", "sender", "receiver")
+
 
 @dataclass(frozen=True)
 class Results:
@@ -86,10 +89,16 @@ def load(path: str | Path, planned_only: bool = True) -> Results:
     planned, missing = None, 0
     plan = _plan(folder / "plan.parquet")
     if plan is not None and planned_only:
-        ids = plan.select("cell_id").unique(maintain_order=True).with_row_index("position")
-        planned, missing = ids.height, _missing(plan, cells)
-        cells = cells.join(ids.lazy(), on="cell_id").sort("position", maintain_order=True).drop("position")
-        in_plan = pl.col("cell_id").is_null() | pl.col("cell_id").is_in(ids["cell_id"].implode())
+        planned, missing = plan["cell_id"].n_unique(), _missing(plan, cells)
+        # an id knows no names: the plan does, also where a model was renamed or has two of them
+        named = plan.drop("eval_data", strict=False).unique(maintain_order=True).with_row_index("position")
+        cells = (
+            named.lazy()
+            .join(cells.drop([name for name in named.columns if name in _NAMES]), on="cell_id")
+            .sort("position", maintain_order=True)
+            .select(polars_schema("cells").names())
+        )
+        in_plan = pl.col("cell_id").is_null() | pl.col("cell_id").is_in(plan["cell_id"].unique().implode())
         modules, predictions = modules.filter(in_plan), predictions.filter(in_plan)
     return Results(folder, cells, models, modules, predictions, planned, missing)
 
@@ -144,7 +153,8 @@ def _plan(file: Path) -> pl.DataFrame | None:
     schema = _footer(file)
     if schema.get("cell_id") != pl.String():
         raise InputError(f"{file} has no cell_id column of strings; expected one row per planned cell")
-    return pl.read_parquet(file, columns=[name for name in ("cell_id", "eval_data") if name in schema], glob=False)
+    wanted = ("cell_id", "eval_data", *_NAMES)
+    return pl.read_parquet(file, columns=[name for name in wanted if name in schema], glob=False)
 
 
 def _missing(plan: pl.DataFrame, cells: pl.LazyFrame) -> int:

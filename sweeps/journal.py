@@ -51,25 +51,31 @@ class Journal:
             self._storage = JournalStorage(JournalFileBackend(str(self.file)))
         return self._storage
 
-    def _study(self, name: str) -> optuna.Study:
+    def _study(self, name: str, make: bool) -> optuna.Study | None:
         if name not in self.studies:
-            self.studies[name] = optuna.create_study(
-                storage=self.storage, study_name=name, direction="maximize", load_if_exists=True
-            )
+            try:
+                self.studies[name] = optuna.load_study(storage=self.storage, study_name=name)
+            except KeyError:
+                if not make:
+                    return None
+                self.studies[name] = optuna.create_study(storage=self.storage, study_name=name, direction="maximize")
         return self.studies[name]
 
     def trials(self, study: str) -> list[TrialRecord]:
-        """Finished candidates of a study, by number; none if there is no such study."""
+        """Finished candidates of a study, by number; none if there is no such study, which is not made for asking."""
         if not self.file.exists():
             return []
-        return [from_frozen(trial) for trial in self._study(study).get_trials(deepcopy=False)]
+        known = self._study(study, make=False)
+        return [from_frozen(trial) for trial in known.get_trials(deepcopy=False)] if known else []
 
     def add(self, study: str, trials: list[TrialRecord], space: dict[str, BaseDistribution]) -> None:
         """Appends candidates whose number the study does not have yet."""
+        known = self._study(study, make=True)
+        assert known is not None
         have = len(self.trials(study))
         for trial in sorted(trials, key=lambda one: one.number):
             if trial.number == have:
-                self._study(study).add_trial(to_frozen(trial, space))
+                known.add_trial(to_frozen(trial, space))
                 have += 1
 
 

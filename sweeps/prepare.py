@@ -148,8 +148,13 @@ def planned_cells(sweep: Sweep) -> list[Planned]:
 
 
 def unfinished(cells: list[Planned], done: set[tuple[str, str]]) -> list[Planned]:
-    """Cells that lack the row of an evaluation asked of them."""
-    return [cell for cell in cells if any((cell.id, name) not in done for name in cell.spec.eval_data)]
+    """Cells that lack the row of an evaluation asked of them; one of each id, whatever names it goes by."""
+    once = {cell.id: cell for cell in reversed(cells)}
+    return [
+        cell
+        for cell in cells
+        if once[cell.id] is cell and any((cell.id, name) not in done for name in cell.spec.eval_data)
+    ]
 
 
 def check_cuts(sweep: Sweep) -> None:

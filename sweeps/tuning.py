@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import tempfile
 import time
 from typing import Any
@@ -28,9 +29,10 @@ def train_cells(sweep: Sweep, setting: Setting, cluster: ray_cluster.Cluster, to
     config, writer = sweep.config, setting.writer
     started = time.monotonic()
     finished = total - len(todo)
-    trainings = sum(cell.spec.protocol.epochs for cell in todo)
+    trainings = float(sum(cell.spec.protocol.epochs for cell in todo))
     if setting.search.mode == "per_cell":
-        trainings += len(todo) * setting.search.n_trials * setting.search.epochs[1]
+        kept = ray.get(writer.kept.remote([cell.id for cell in todo]))  # of a search that was killed
+        trainings += (len(todo) * setting.search.n_trials - kept) * sum(setting.search.epochs) / 2
 
     def line() -> str:
         status = ray.get(writer.status.remote(), timeout=10)
@@ -39,6 +41,7 @@ def train_cells(sweep: Sweep, setting: Setting, cluster: ray_cluster.Cluster, to
         work = trainings if done == len(todo) else status["work"]
         return progress_line(finished + done, total, len(todo), work, trainings, elapsed, problems)
 
+    logging.getLogger("ray.tune").setLevel(logging.CRITICAL)  # a failed block is a row, not three tracebacks
     with tempfile.TemporaryDirectory(prefix="stitching-tune-") as scratch:
 
         def run_tuner(trainable: Any, inputs: dict[str, Any], algorithm: Any, samples: int, space: Any = None) -> None:

@@ -77,6 +77,10 @@ class Writer:
         """A study's finished candidates, in the order in which they were asked."""
         return self.journal.trials(study)
 
+    def kept(self, studies: list[str]) -> int:
+        """How many candidates of these studies are finished."""
+        return sum(len(self.journal.trials(study)) for study in studies)
+
     def add_trials(self, study: str, trials: list[TrialRecord], space: dict[str, Any]) -> None:
         """Keeps a round of candidates; those of the same number that are there already are left alone."""
         self.journal.add(study, trials, space)

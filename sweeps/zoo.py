@@ -54,6 +54,8 @@ def complete_zoo(
     for same in by_key.values():
         first = same[0]
         tensors = zoo.load(first.card, first.recipe) if first.card else None
+        if tensors is None and first.recipe.weights is not None:
+            tensors = read_weights(Path(first.recipe.weights))  # here: a worker may be on another machine
         pending[task.remote(setting, first.recipe, tensors, asked)] = same
     total, started = len(pending), time.monotonic()
     while pending:
@@ -87,15 +89,13 @@ def make_card(recipe: ModelRecipe, setting: Setting, tensors: Tensors, trained: 
 
 
 def _make(setting: Setting, recipe: ModelRecipe, tensors: Tensors | None, asked: list[str]) -> Any:
-    """The Ray task: trains (or builds, or reads) one model and measures it uncut on every variant."""
+    """The Ray task: trains or builds one model, unless given its tensors, and measures it uncut on every variant."""
     device = prepare(setting)
     assert recipe.arch is not None
     size = architecture(recipe.arch).size
     trained: dict[str, Any] = {}
     if tensors is not None:
         model = network(recipe.arch, setting.classes, tensors).to(device)
-    elif recipe.kind == record.WEIGHTS:
-        model = network(recipe.arch, setting.classes, read_weights(Path(recipe.weights or ""))).to(device)
     else:
         torch.manual_seed(stream("model", recipe.arch, recipe.variant, recipe.seed))
         model = architecture(recipe.arch).build(setting.classes).to(device)

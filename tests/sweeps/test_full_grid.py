@@ -1,6 +1,7 @@
 """Whole sweeps on a real Ray cluster: what is trained, what is not trained again, and that nothing else matters."""
 
 import hashlib
+import json
 import sqlite3
 from pathlib import Path
 
@@ -8,7 +9,10 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+from analysis.load import load
 from tests.sweeps.conftest import Place
+
+ROOT = Path(__file__).parents[2]
 
 # columns that may differ between two runs of the same cell
 CLOCK = ["sweep", "train_seconds", "finished_at"]
@@ -133,6 +137,33 @@ def test_a_cell_is_the_same_bit_for_bit(first: Place, otherwise: list[str], requ
         for sweep in ("first", name)
     )
     assert_frame_equal(ours, theirs)
+
+
+def test_two_names_of_one_network_have_a_row_each_and_are_trained_once(first: Place) -> None:
+    (card,) = [
+        card
+        for card in map(json.loads, map(Path.read_text, (first.folder / "zoo/cards").glob("*.json")))
+        if (card["recipe"]["kind"], card["recipe"]["seed"]) == ("trained", 0)
+    ]
+    weights = first.folder / f"zoo/weights/{card['hash']}.safetensors"
+    twin = ["+zoo.models.twin.kind=weights", f"+zoo.models.twin.weights={weights}"]
+    assert first.run("name=twins", "grid.senders=[digit,twin]", "grid.cuts=[layer4]", *twin) == 0
+    assert first.cells("twins")["cell_id"].n_unique() == 1
+    shown = load(first.folder / "results/twins").cells.collect()
+    assert sorted(shown["sender"]) == ["digit", "digit", "twin", "twin"]
+    assert shown.filter(sender="twin")["accuracy"].to_list() == shown.filter(sender="digit")["accuracy"].to_list()
+
+
+def test_the_readmes_plugin_runs(place: Place) -> None:
+    text = (ROOT / "docs/my_zoo.py").read_text()
+    assert text in (ROOT / "README.md").read_text()
+    plugin = ["name=mine", f"plugins=[{ROOT / 'docs/my_zoo.py'}]", "data.source=odd_or_even", "zoo.arch=small_cnn"]
+    assert place.run(*plugin, "grid.senders=[digit]", "grid.cuts=[block1,block2]") == 0
+    cells = place.cells("mine")
+    assert cells["status"].to_list() == ["ok"] * 4
+    assert set(cells["data_source"]) == {"odd_or_even"}
+    predictions = pl.read_parquet(place.folder / "results/mine/predictions/*.parquet")
+    assert set(predictions["target"].explode()) == {0, 1}
 
 
 def test_a_model_that_did_not_learn_is_refused(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
