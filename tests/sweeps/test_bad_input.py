@@ -226,8 +226,11 @@ def test_a_source_in_colour_cannot_be_coloured(refused: Callable[..., str], tmp_
         "x, y = np.arange(4 * 3 * 8 * 8, dtype=np.uint8).reshape(4, 3, 8, 8), np.array([0, 1, 0, 1])\n"
         "SOURCES['bad_input_rgb'] = lambda root, download: source_from_arrays('bad_input_rgb', x, y, x, y)\n"
     )
-    line = refused("plugins=[mine.py]", "data.source=bad_input_rgb")
-    assert "can't be made of source 'bad_input_rgb'; allowed: original" in line
+    of_mine = ["plugins=[mine.py]", "data.source=bad_input_rgb", "grid.senders=[digit]", "grid.receivers=[digit]"]
+    allowed = "can't be made of source 'bad_input_rgb'; allowed: original"
+    assert f"variant 'correlated' {allowed}" in refused(*of_mine)  # what stitches are fitted on
+    fitted = ["zoo.models.digit.variant=original", "grid.eval_data=[original]", "grid.fit_data=mix"]
+    assert f"variant 'mix' {allowed}" in refused(*of_mine, *fitted)
 
 
 def test_the_guard_of_these_tests_would_notice_a_launch(

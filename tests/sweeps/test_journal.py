@@ -37,6 +37,8 @@ def test_candidates_come_back_as_they_went_in(tmp_path: Path) -> None:
         assert reader.trials("cell") == TRIALS
         assert reader.trials("other") == TRIALS[:1]
         assert reader.trials("a third") == []
+    names = optuna.get_all_study_names(JournalStorage(JournalFileBackend(str(tmp_path / FILE))))
+    assert sorted(names) == ["cell", "other"]  # asking for the third has not made it
 
 
 def test_adding_again_adds_nothing(tmp_path: Path) -> None:
@@ -85,7 +87,11 @@ def test_a_last_line_of_rubbish_is_dropped(tmp_path: Path) -> None:
 
 def test_a_lock_without_an_owner_is_no_obstacle(tmp_path: Path) -> None:
     Journal(tmp_path).add("cell", TRIALS[:1], SPACE)
-    os.symlink(tmp_path / FILE, tmp_path / f"{FILE}.lock")  # what Optuna locks with
-    Journal(tmp_path).add("cell", TRIALS, SPACE)
+    lock = tmp_path / f"{FILE}.lock"
+    os.symlink(tmp_path / FILE, lock)  # what Optuna locks with
+    journal = Journal(tmp_path)
+    assert journal.trials("cell") == TRIALS[:1]
+    assert not lock.is_symlink()  # Optuna itself would wait half a minute for its owner
+    journal.add("cell", TRIALS, SPACE)
     assert Journal(tmp_path).trials("cell") == TRIALS
     assert [path.name for path in tmp_path.iterdir()] == [FILE]

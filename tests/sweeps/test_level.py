@@ -52,6 +52,15 @@ def test_what_is_left_to_do(status: str, left: int) -> None:
     assert len(unfinished(planned_cells(sweep), sweep.ledger.finished())) == left
 
 
+def test_two_names_for_one_network_are_trained_once() -> None:
+    twin = "+zoo.models.twin={variant: digit}"
+    sweep = make_sweep(UNTRACKED, twin, "grid.senders=[digit,twin]")
+    sweep.members["twin", 0].card = sweep.members["digit", 0].card
+    cells = planned_cells(sweep)
+    assert [len(cells), len({cell.id for cell in cells})] == [4, 2]
+    assert [cell.spec.sender.name for cell in unfinished(cells, set())] == ["digit", "digit"]
+
+
 def test_the_files_of_a_finished_sweep_and_nothing_the_second_time() -> None:
     sweep = finished(UNTRACKED)
     outcome = bring_level(sweep)

@@ -37,7 +37,7 @@ def outcome(params: dict[str, Any]) -> tuple[float | None, float | None, str]:
 def rounds(study: CellSearch, stop: int | None = None) -> list[list[dict[str, Any]]]:
     """Runs a study to its end, or for so many rounds; the candidates of each."""
     asked = []
-    while (stop is None or len(asked) < stop) and (params := study.ask()):
+    while len(asked) < (100 if stop is None else stop) and (params := study.ask()):
         asked.append(params)
         study.tell([outcome(one) for one in params])
     return asked
