@@ -14,7 +14,7 @@ from stitching_core.models.architectures import ARCHITECTURES
 from stitching_core.stitch.layers import INITS, STITCHES
 from stitching_core.train.base import SCHEDULES
 from stitching_core.train.stitching import BN_MODES, OBJECTIVES
-from sweeps.schema import ProtocolConfig, SearchConfig, SweepConfig, TrainingConfig
+from sweeps.schema import ProtocolConfig, SearchConfig, SweepConfig, TrainingConfig, training_of
 
 KINDS = (record.TRAINED, record.RANDOM_INIT, record.NOISE, record.WEIGHTS)
 
@@ -107,7 +107,7 @@ def _zoo(config: SweepConfig) -> None:
                 raise InputError(f"{key}.sigma has no value; it is the sd of the noise around each class's point")
             within(f"{key}.sigma", model.sigma, 0, inf)
         if model.training is not None:
-            _training(f"{key}.training", model.training)
+            _training(f"{key}.training", training_of(config.zoo, model))
 
 
 def _training(key: str, training: TrainingConfig) -> None:

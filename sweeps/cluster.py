@@ -19,6 +19,7 @@ os.environ.setdefault("TUNE_WARN_EXCESSIVE_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_
 import ray
 import torch
 
+from stitching_core.errors import InputError
 from sweeps.schema import ClusterConfig
 
 
@@ -105,8 +106,17 @@ def describe(config: ClusterConfig, where: str, resources: dict[str, float]) -> 
     return Cluster(f"Ray: {where} ({what}); {slots} blocks at a time on {device}", slots, per_block)
 
 
-def local_slots(config: ClusterConfig) -> int:
-    """Slots of a local cluster, for a plan that starts none."""
+def check_room(cluster: Cluster) -> None:
+    """Raises InputError if not even one block fits."""
+    if cluster.slots < 1:
+        raise InputError(
+            f"cluster.cpus_per_block={cluster.per_block['CPU']:g}, cluster.gpus_per_block="
+            f"{cluster.per_block.get('GPU', 0):g}: no block fits ({cluster.description})"
+        )
+
+
+def local(config: ClusterConfig) -> Cluster:
+    """What a local cluster would offer, without starting one."""
     gpus = config.gpus if config.gpus is not None else torch.cuda.device_count()
     resources = {"CPU": float(config.cpus or available_cpus()), "GPU": float(gpus)}
-    return describe(config, "this machine", resources).slots
+    return describe(config, "this machine", resources)

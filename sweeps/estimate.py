@@ -12,7 +12,7 @@ from stitching_core import record
 from stitching_core.models.divide import cuts_of
 from sweeps.plan import SHAPES_AT, make_blocks
 from sweeps.progress import clock
-from sweeps.schema import SweepConfig
+from sweeps.schema import SweepConfig, training_of
 
 # Training images of the sources that come with the package; a user's own source is only known once it is loaded.
 ITEMS = {"digits": 1437, "mnist": 60_000, "fashion_mnist": 60_000}
@@ -82,7 +82,7 @@ def base_seconds(config: SweepConfig, names: set[str], runs: int, items: int) ->
     for name in sorted(names):
         model = config.zoo.models[name]
         if model.kind == record.TRAINED:
-            training = model.training or config.zoo.training
+            training = training_of(config.zoo, model)
             arch = model.arch or config.zoo.arch
             flops, operations = forward_cost(arch, config.zoo.classes or SHAPES_AT, None, "whole")
             steps = training.epochs * max(1, items // training.batch_size)
@@ -94,9 +94,9 @@ def base_seconds(config: SweepConfig, names: set[str], runs: int, items: int) ->
 
 def describe(config: SweepConfig, plan: pl.DataFrame) -> str:
     """The plan in words: cells, blocks, base models and an estimate of the time."""
-    from sweeps.cluster import local_slots  # imports ray
+    from sweeps.cluster import local  # imports ray
 
-    slots = local_slots(config.cluster)
+    slots = local(config.cluster).slots
     cells = make_blocks(plan, config.cluster.block_cells, slots)
     items = items_of(config)
     senders, receivers = plan["sender"].n_unique(), plan["receiver"].n_unique()

@@ -10,7 +10,6 @@ import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from stitching_core import record
-from stitching_core.errors import InputError
 from sweeps import cluster as ray_cluster
 from sweeps.level import Outcome, conclude, tracker_of, write_plan
 from sweeps.members import model_rows, refuse_unlearned
@@ -36,8 +35,7 @@ def execute(sweep: Sweep) -> Outcome:
     config = sweep.config
     with ray_cluster.start(config.cluster) as cluster:
         say(cluster.description)
-        if cluster.slots < 1:
-            raise InputError(f"a block needs {cluster.per_block}, and {cluster.description} has no room for one")
+        ray_cluster.check_room(cluster)
         setting = dataclasses.replace(sweep.setting, source=ray.put(sweep.setting.source))
         complete_zoo(sweep.zoo, sweep.members, setting, sweep.asked, cluster.per_task)
         if not config.zoo.allow_unlearned:

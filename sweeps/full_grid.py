@@ -51,16 +51,18 @@ def main(arguments: list[str]) -> int:
     level = is_level(sweep)
     if not level:
         check_cuts(sweep)
+        from sweeps import cluster, execute  # import ray, which a finished sweep does not need
+
+        if config.cluster.mode == "local":
+            cluster.check_room(cluster.local(config.cluster))
     with sweep.ledger.lock():
         if level:
             say(f"all {plan.height} cells of {sweep.ledger.folder} are finished: nothing to train")
             outcome = bring_level(sweep)
         else:
-            from sweeps.execute import execute  # imports ray, which a finished sweep does not need
-
             say(f"{plan.height} cells -> {sweep.ledger.folder}")
             sweep.ledger.clean()
-            outcome = execute(sweep)
+            outcome = execute.execute(sweep)
     show(config, sweep.ledger.folder)
     if outcome and outcome.problem:
         say(f"MLflow lacks {outcome.behind} runs ({outcome.problem}); the same command brings it level")

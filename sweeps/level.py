@@ -121,7 +121,8 @@ def bring_level(sweep: Sweep) -> Outcome | None:
     Returns:
         None if nothing was.
     """
-    if sweep.ledger.note(_NOTE).get("made_from") == _made_from(sweep):
+    written = (sweep.ledger.folder / "stitchability.csv").exists()
+    if written and sweep.ledger.note(_NOTE).get("made_from") == _made_from(sweep):
         return None
     from sweeps.writer import Writer
 

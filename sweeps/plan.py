@@ -14,7 +14,7 @@ from stitching_core.models.divide import cuts_of
 from stitching_core.spec import ModelRecipe, TrainingRecipe
 from stitching_core.stitch.shapes import match
 from sweeps.checks import one_of
-from sweeps.schema import SweepConfig
+from sweeps.schema import SweepConfig, training_of
 
 OWN, FIT = "own", "fit"
 SHAPES_AT = 10  # classes of the networks whose cuts are looked up: the shapes at the cuts do not depend on it
@@ -23,14 +23,13 @@ SHAPES_AT = 10  # classes of the networks whose cuts are looked up: the shapes a
 def recipe(config: SweepConfig, name: str, seed: int) -> ModelRecipe:
     """The recipe of one of the zoo's models in the run of that seed."""
     model = config.zoo.models[name]
-    training = model.training or config.zoo.training
     return ModelRecipe(
         name=name,
         kind=model.kind,
         arch=None if model.kind == record.NOISE else model.arch or config.zoo.arch,
         variant=model.variant,
         seed=seed,
-        training=TrainingRecipe(**vars(training)) if model.kind == record.TRAINED else None,
+        training=TrainingRecipe(**vars(training_of(config.zoo, model))) if model.kind == record.TRAINED else None,
         sigma=model.sigma if model.kind == record.NOISE else None,
         weights=model.weights,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 
@@ -17,13 +17,25 @@ class TrainingConfig:
 
 
 @dataclass
+class OwnTrainingConfig:
+    """What one model's training has otherwise than its zoo's; null is the zoo's own value."""
+
+    learning_rate: float | None = None
+    momentum: float | None = None
+    weight_decay: float | None = None
+    batch_size: int | None = None
+    epochs: int | None = None
+    schedule: str | None = None
+
+
+@dataclass
 class ModelConfig:
     kind: str = "trained"
     arch: str | None = None
     variant: str | None = None
     sigma: float | None = None
     weights: str | None = None
-    training: TrainingConfig | None = None
+    training: OwnTrainingConfig | None = None
 
 
 @dataclass
@@ -34,6 +46,12 @@ class ZooConfig:
     allow_unlearned: bool = False
     training: TrainingConfig = field(default_factory=TrainingConfig)
     models: dict[str, ModelConfig] = field(default_factory=dict)
+
+
+def training_of(zoo: ZooConfig, model: ModelConfig) -> TrainingConfig:
+    """How a model of the zoo is trained."""
+    own = vars(model.training) if model.training else {}
+    return replace(zoo.training, **{key: value for key, value in own.items() if value is not None})
 
 
 @dataclass

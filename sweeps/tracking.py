@@ -48,7 +48,8 @@ class Tracker:
         found = self.client.get_experiment_by_name(experiment)
         if found is None:
             location = artifacts.resolve().as_uri() if artifacts else None
-            self.experiment = self.client.create_experiment(experiment, artifact_location=location)
+            kind = {"mlflow.experimentKind": "custom_model_development"}  # the UI then opens on the runs
+            self.experiment = self.client.create_experiment(experiment, artifact_location=location, tags=kind)
         else:
             self.experiment = found.experiment_id
         self.sweep, self.ledger = sweep, Ledger(folder)

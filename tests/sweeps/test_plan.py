@@ -239,3 +239,10 @@ def test_the_weights_are_in_an_id_but_not_the_models_name() -> None:
     member.card = dataclasses.replace(member.card, hash="other weights")
     after = planned_cells(sweep)
     assert {cell.id for cell in after}.isdisjoint(cell.id for cell in before)  # digit receives every cell
+
+
+def test_a_models_own_training_changes_what_it_names_alone() -> None:
+    config = configured("+zoo.models.digit.training.epochs=3")
+    of_zoo, own = (recipe(config, name, 0).training for name in ("greyscale", "digit"))
+    assert of_zoo is not None
+    assert own == dataclasses.replace(of_zoo, epochs=3)
