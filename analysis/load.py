@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from stitching_core.errors import InputError
-from stitching_core.record import SCHEMA_VERSION, TABLES
+from stitching_core.record import FAILED, SCHEMA_VERSION, TABLES
 
 _DTYPES: dict[str, pl.DataType] = {
     "str": pl.String(),
@@ -141,9 +141,13 @@ def _footer(file: Path) -> pl.Schema:
 
 
 def _latest(frame: pl.LazyFrame, table: str) -> pl.LazyFrame:
-    """One row per key: the last finished where the table knows it, else that of the last part."""
+    """One row per key: the last finished where the table knows it, else that of the last part.
+
+    A failure hides no result: the same id is the same result, whatever went wrong later.
+    """
     if table == "cells":
-        frame = frame.sort("finished_at", nulls_last=False, maintain_order=True)
+        stands = (pl.col("status") != FAILED).fill_null(True)
+        frame = frame.sort(stands, "finished_at", nulls_last=False, maintain_order=True)
     return frame.unique(_KEYS[table], keep="last", maintain_order=True)
 
 

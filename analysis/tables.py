@@ -19,7 +19,7 @@ ALLOWED_BY = tuple(name for name in list(CELLS)[:_DESIGN_END] if name != "cell_i
 # Columns that set up a cell but aren't part of the default table.
 _SETTINGS = (
     *("experiment", "data_source", "label_offset", "noise_sigma", "l1", "protocol", "objective", "stitch", "init"),
-    *("bn_mode", "search", "epochs", "batch_size"),
+    *("bn_mode", "search", "epochs", "batch_size", "device"),
 )
 _MEASURES = ("accuracy", "penalty")
 

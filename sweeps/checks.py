@@ -59,6 +59,8 @@ def check(config: SweepConfig) -> None:
         raise InputError(
             f"cluster.gpus_per_block={cluster.gpus_per_block:g} is refused; it must be a part of one GPU or whole ones"
         )
+    within("cluster.wait_slots", cluster.wait_slots, 1, inf)
+    within("cluster.wait_seconds", cluster.wait_seconds, 0, inf)
     within("cluster.max_failures", cluster.max_failures, 0, inf)
     if cluster.cpus is not None:
         within("cluster.cpus", cluster.cpus, max(1, cluster.cpus_per_block), inf)

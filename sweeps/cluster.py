@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +22,7 @@ import ray
 import torch
 
 from stitching_core.errors import InputError
+from sweeps.progress import say
 from sweeps.schema import ClusterConfig
 
 
@@ -45,7 +48,7 @@ class Cluster:
 
 @contextmanager
 def start(config: ClusterConfig) -> Iterator[Cluster]:
-    """Connects to a cluster, or starts one, and lets go of it at the end. Nothing listens beyond loopback.
+    """Connects to a cluster, or starts one, and lets go of it at the end. No dashboard is started.
 
     ``auto`` takes the cluster that this process is connected to, else the one that RAY_ADDRESS names, else one that
     runs on this machine, else starts a local one.
@@ -55,6 +58,7 @@ def start(config: ClusterConfig) -> Iterator[Cluster]:
         yield describe(config, "the cluster that this process is connected to", ray.cluster_resources())
         return
     if config.mode == "auto" and os.environ.get("RAY_ADDRESS"):
+        check_address(os.environ["RAY_ADDRESS"])
         ray.init(address=os.environ["RAY_ADDRESS"], **_QUIET)
         where = f"the cluster at RAY_ADDRESS={os.environ['RAY_ADDRESS']}"
     elif config.mode == "auto" and _join_running():
@@ -69,14 +73,43 @@ def start(config: ClusterConfig) -> Iterator[Cluster]:
             **_QUIET,
         )
     try:
-        resources = ray.cluster_resources()
-        yield describe(config, where, resources)
+        yield _wait(config, where)
     finally:
         ray.shutdown()
 
 
 # what workers print is not ours to show: their errors come back as rows
 _QUIET: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+
+
+def _wait(config: ClusterConfig, where: str) -> Cluster:
+    """What there is, once there is room for the blocks that the configuration waits for."""
+    started = time.monotonic()
+    while True:
+        cluster = describe(config, where, ray.cluster_resources())
+        if cluster.slots >= config.wait_slots or config.wait_seconds == 0:
+            return cluster
+        if time.monotonic() - started > config.wait_seconds:
+            raise InputError(
+                f"cluster.wait_slots={config.wait_slots}: after {config.wait_seconds:g} s there is room for "
+                f"{cluster.slots} blocks ({cluster.description})"
+            )
+        say(f"waiting for room for {config.wait_slots} blocks; so far {cluster.slots}")
+        time.sleep(15)
+
+
+def check_address(address: str) -> None:
+    """Raises InputError unless something answers at host:port; Ray itself would try for minutes."""
+    if address in ("auto", "local"):
+        return
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"RAY_ADDRESS={address}: nothing answers there ({error}); allowed: host:port of a running cluster's head, "
+            "or unset"
+        ) from None
 
 
 def available_cpus() -> int:
@@ -113,6 +146,14 @@ def check_room(cluster: Cluster) -> None:
             f"cluster.cpus_per_block={cluster.per_block['CPU']:g}, cluster.gpus_per_block="
             f"{cluster.per_block.get('GPU', 0):g}: no block fits ({cluster.description})"
         )
+
+
+def check_before(config: ClusterConfig) -> None:
+    """Raises InputError for what can be known without Ray: no room on this machine, nobody at RAY_ADDRESS."""
+    if config.mode == "local":
+        check_room(local(config))
+    elif os.environ.get("RAY_ADDRESS"):
+        check_address(os.environ["RAY_ADDRESS"])
 
 
 def local(config: ClusterConfig) -> Cluster:

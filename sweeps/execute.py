@@ -44,19 +44,23 @@ def execute(sweep: Sweep) -> Outcome:
         write_plan(sweep, cells)
         todo = unfinished(cells, sweep.ledger.finished())
         writer = _writer(sweep, [cell.id for cell in cells])
-        writer.call.remote("log_models", model_rows(config.name, sweep.members))
+        writer.log_models.remote(model_rows(config.name, sweep.members))
         if todo:
-            tensors, uncut = _stored(sweep)
+            needed = {content for cell in todo for content in (cell.sender_hash, cell.receiver_hash)}
+            tensors, uncut = _stored(sweep, needed)
             setting = dataclasses.replace(setting, writer=writer, tensors=tensors, uncut=uncut)
             train_cells(sweep, setting, cluster, todo, len(cells))
-        return conclude(sweep, cells, writer.call.remote, lambda: ray.get(writer.close.remote()))
+        return conclude(sweep, cells, lambda *logged: ray.get(writer.finish.remote(*logged)))
 
 
-def _stored(sweep: Sweep) -> tuple[dict[str, Any], dict[str, Any]]:
-    """References to every model's weights, verified, and to what it predicts uncut, by content hash."""
-    tensors, uncut = {}, {}
+def _stored(sweep: Sweep, needed: set[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """References to the weights of the models needed, verified, and to what they predict uncut, by content hash."""
+    tensors: dict[str, Any] = {}
+    uncut: dict[str, Any] = {}
     for member in sweep.members.values():
-        if member.card is not None and member.recipe.kind != record.NOISE and member.card.hash not in tensors:
+        if member.card is None or member.recipe.kind == record.NOISE or member.card.hash in tensors:
+            continue
+        if member.card.hash in needed:
             tensors[member.card.hash] = ray.put(sweep.zoo.load(member.card, member.recipe))
             uncut[member.card.hash] = ray.put(member.uncut)
     return tensors, uncut

@@ -53,8 +53,7 @@ def main(arguments: list[str]) -> int:
         check_cuts(sweep)
         from sweeps import cluster, execute  # import ray, which a finished sweep does not need
 
-        if config.cluster.mode == "local":
-            cluster.check_room(cluster.local(config.cluster))
+        cluster.check_before(config.cluster)
     with sweep.ledger.lock():
         if level:
             say(f"all {plan.height} cells of {sweep.ledger.folder} are finished: nothing to train")

@@ -83,25 +83,21 @@ def tracker_of(sweep: Sweep) -> dict[str, Any] | None:
 def conclude(
     sweep: Sweep,
     cells: list[Planned],
-    call: Callable[..., Any],
-    close: Callable[[], tuple[int, str | None]],
+    finish: Callable[..., tuple[int, str | None]],
 ) -> Outcome:
     """Writes tables and figures, hands them to MLflow and waits until it is level.
 
     Args:
         sweep: with its plan written.
         cells: of the plan.
-        call: the writer's ``call``.
-        close: the writer's ``close``.
+        finish: the writer's ``finish``.
     """
     ids = [cell.id for cell in cells]
     rows = sweep.ledger.cells().filter(pl.col("cell_id").is_in(ids))
     status = rows.group_by("cell_id").agg(pl.col("status").first())["status"].to_list()
     failed, diverged = status.count(record.FAILED), status.count(record.DIVERGED)
-    call("log_models", model_rows(sweep.config.name, sweep.members))
-    call("log_files", *write_tables(sweep.ledger.folder.resolve()))  # the writer may have another working directory
-    call("end", failed)
-    behind, problem = close()
+    files, markdown = write_tables(sweep.ledger.folder.resolve())  # the writer may have another working directory
+    behind, problem = finish(model_rows(sweep.config.name, sweep.members), files, markdown, failed)
     if not behind:
         sweep.ledger.write_json(_NOTE, {"made_from": _made_from(sweep)})
     return Outcome(failed, diverged, behind, problem)
@@ -129,4 +125,4 @@ def bring_level(sweep: Sweep) -> Outcome | None:
     cells = planned_cells(sweep)
     write_plan(sweep, cells)
     writer = Writer(sweep.ledger.folder.resolve(), tracker_of(sweep), [cell.id for cell in cells])
-    return conclude(sweep, cells, writer.call, writer.close)
+    return conclude(sweep, cells, writer.finish)

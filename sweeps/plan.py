@@ -103,7 +103,9 @@ def _data_of(config: SweepConfig, sender: str) -> tuple[str, list[str]]:
     fit = grid.fit_data
     if fit == OWN:
         if model.variant is None:
-            raise InputError(f"grid.fit_data=own: the sender {sender!r} has no data of its own; name a variant")
+            raise InputError(
+                f"grid.fit_data=own: the sender {sender!r} has no data of its own; set grid.fit_data to a variant"
+            )
         fit = model.variant
     return fit, list(dict.fromkeys(fit if name == FIT else name for name in grid.eval_data))
 

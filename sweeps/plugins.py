@@ -1,7 +1,8 @@
-"""A user's own architectures, data sources and stitches: plain Python files that fill the registries.
+"""A user's own architectures and data sources: plain Python files that fill the registries.
 
 The text of a plugin travels to the workers, so that a cluster needs no copy of the file. It is part of every id that it
 may have an effect on: when a plugin is edited, the sweep's cells are computed anew.
+Modules of yours that a plugin imports neither travel nor count: keep it in one file, or raise Architecture.version.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from math import inf
 from pathlib import Path
 
 import polars as pl
@@ -15,6 +16,7 @@ from stitching_core.models.divide import DividedModel, check
 from stitching_core.models.store import Zoo
 from stitching_core.spec import CellSpec, DataSpec, Protocol, SearchSpec, cell_id, digest
 from sweeps.cells import Planned
+from sweeps.checks import within
 from sweeps.ledger import Ledger
 from sweeps.members import Member, Slot, check_variants, find_members, incomplete
 from sweeps.plan import recipe
@@ -94,6 +96,11 @@ def make_setting(config: SweepConfig, plugins: tuple[Plugin, ...]) -> Setting:
     classes = config.zoo.classes or source.classes
     if classes < source.classes:
         raise InputError(f"zoo.classes={classes} is fewer than the {source.classes} classes of {data.source}")
+    within("protocol.label_offset", config.protocol.label_offset, 0, classes - 1)
+    for key in ("noise_train_items", "noise_test_items"):
+        items = getattr(data, key)
+        if items is not None:
+            within(f"data.{key}", items, classes, inf)  # a point for each class
     return Setting(
         sweep=config.name,
         experiment=config.experiment_id,

@@ -69,7 +69,7 @@ def rows_of(
             if alone is not None:
                 values[f"{end}_accuracy"] = alone.accuracy
                 if status == record.OK:
-                    values[f"agreement_{end}"] = found[name].agreement(alone)
+                    values[f"agreement_{end}"] = found[name].agreement(alone, protocol.label_offset, setting.classes)
         if status == record.OK and values.get("receiver_accuracy") is not None:
             values["penalty"] = values["receiver_accuracy"] - values["accuracy"]
         rows.append(record.row("cells", **values))

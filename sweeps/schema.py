@@ -125,6 +125,8 @@ class ClusterConfig:
     threads: int = 1
     object_store_mib: int = 512
     max_failures: int = 2
+    wait_slots: int = 1
+    wait_seconds: float = 0.0
 
 
 @dataclass

@@ -16,14 +16,13 @@ from ray.tune.search.optuna import OptunaSearch
 
 from stitching_core import record
 from stitching_core.seeding import stream
-from stitching_core.spec import Protocol, SearchSpec
+from stitching_core.spec import Protocol, SearchSpec, digest
 from sweeps.cells import Candidate, Planned
 from sweeps.journal import TrialRecord
 from sweeps.search import TrialSeededSampler, best, fixed_point, space, whole_rounds, with_params
 from sweeps.trial import score
 from sweeps.worker import Setting, prepare
 
-STUDY = "shared"
 VALUE, CROSS_ENTROPY, STATUS = "value", "cross_entropy", "status"
 
 
@@ -113,7 +112,7 @@ class InOrder(Searcher):
         told = []
         for asked in self.asked:
             outcome = self.results[asked]
-            self.inner.on_trial_complete(asked, outcome, error=outcome is None)
+            self.inner.on_trial_complete(asked, outcome or {VALUE: 0.0})  # as a resumed study is told of a failure
             told.append((self.params[asked], outcome))
         self.left -= len(self.asked)
         self.asked, self.results = [], {}
@@ -148,7 +147,9 @@ def shared_search(
         The winner's protocol and its mean validation accuracy.
     """
     writer = setting.writer
-    done: list[TrialRecord] = whole_rounds(ray.get(writer.trials.remote(STUDY)), search)
+    # the sample's ids hold protocol, models, data and the search itself: another search is another study
+    study = "shared-" + digest([seed, [cell.id for cell in cells]])[:24]
+    done: list[TrialRecord] = whole_rounds(ray.get(writer.trials.remote(study)), search)
     ranges = space(search, fixed)
     left = search.n_trials - len(done)
     if left > 0:
@@ -156,7 +157,7 @@ def shared_search(
             space=ranges,
             metric=VALUE,
             mode="max",
-            sampler=TrialSeededSampler(f"{STUDY}/{seed}", search.startup_trials),
+            sampler=TrialSeededSampler(study, search.startup_trials),
             points_to_evaluate=[one.params for one in done] or [fixed_point(fixed, list(ranges))],
             evaluated_rewards=[one.value or 0.0 for one in done] or None,
         )
@@ -168,7 +169,7 @@ def shared_search(
                 done.append(
                     TrialRecord(first + offset, params, values[VALUE], values.get(CROSS_ENTROPY), values[STATUS])
                 )
-            ray.get(writer.add_trials.remote(STUDY, done[first:], ranges))
+            ray.get(writer.add_trials.remote(study, done[first:], ranges))
 
         run_tuner(CandidateTrial, {"setting": setting, "cells": cells}, InOrder(inner, search.batch, left, keep), left)
     winner = best([one for one in done if one.status == record.OK])

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")  # the default waits minutes for one that is gone
 
 from mlflow import MlflowClient
 from mlflow.entities import LifecycleStage, Metric, Param, RunTag, ViewType

@@ -46,6 +46,9 @@ def run_block(setting: Setting, block: Block) -> Rows:
         runs, results = work.train(setting, candidates, device, _progress(setting))
     except Exception as error:  # a worker must outlive whatever a block does; the rows say what it was
         failure = f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}"[:500]
+    if failure and len(block.cells) > 1:  # whose fault it was is found out by training each alone
+        single = [run_block(setting, Block(block.part, (cell,))) for cell in block.cells]
+        return {table: [row for rows in single for row in rows[table]] for table in ("cells", "predictions")}
     seconds = (time.perf_counter() - started) / len(block.cells)
     rows: Rows = {"cells": [], "predictions": []}
     for cell in block.cells:

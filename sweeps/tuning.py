@@ -17,8 +17,8 @@ from stitching_core.spec import Protocol, digest
 from sweeps import cluster as ray_cluster
 from sweeps.cells import Planned
 from sweeps.plan import make_blocks
-from sweeps.prepare import Sweep, planned_cells, specs, unfinished
-from sweeps.progress import Progress, progress_line, say
+from sweeps.prepare import Sweep, planned_cells, specs
+from sweeps.progress import Progress, clock, progress_line, say
 from sweeps.rows import rows_of
 from sweeps.shared_search import sample, shared_search
 from sweeps.trial import Block, BlockTrial
@@ -64,13 +64,23 @@ def train_cells(sweep: Sweep, setting: Setting, cluster: ray_cluster.Cluster, to
             trainings = sum(cell.spec.protocol.epochs for cell in todo)
             ray.get(writer.reset_work.remote())
             started = time.monotonic()
-        blocks = put_blocks(todo, config.cluster.block_cells, cluster.slots)
+
+        def run_blocks(block_cells: int) -> list[Planned]:
+            absent = set(ray.get(writer.missing.remote([cell.id for cell in todo])))
+            lost = [cell for cell in todo if cell.id in absent]
+            if lost:
+                blocks = put_blocks(lost, block_cells, cluster.slots)
+                inputs = {"setting": setting, "blocks": blocks}
+                run_tuner(BlockTrial, inputs, None, 1, {"block": tune.grid_search(list(range(len(blocks))))})
+            return lost
+
         with Progress(line):
-            inputs = {"setting": setting, "blocks": blocks}
-            run_tuner(BlockTrial, inputs, None, 1, {"block": tune.grid_search(list(range(len(blocks))))})
-    lost = unfinished(todo, set(sweep.ledger.cells().select("cell_id", "eval_data").iter_rows()))
+            run_blocks(config.cluster.block_cells)
+            alone = run_blocks(1)  # a cell that kills its worker takes nobody else along
+    absent = set(ray.get(writer.missing.remote([cell.id for cell in alone])))
+    lost = [cell for cell in alone if cell.id in absent]
     if lost:  # the worker died each time that it was tried
-        reason = f"the worker died; tried {config.cluster.max_failures + 1} times"
+        reason = f"the worker died; tried {config.cluster.max_failures + 1} times alone"
         rows = [
             row
             for cell in lost
@@ -83,7 +93,14 @@ def _search(sweep: Sweep, setting: Setting, run_tuner: Any) -> Protocol:
     _, fixed, search = specs(sweep.config)
     cells = sample(planned_cells(sweep), search.sample_cells, sweep.config.seed)
     say(f"shared search: {search.n_trials} candidates over {len(cells)} cells each")
-    protocol, value = shared_search(setting, cells, fixed, search, sweep.config.seed, run_tuner)
+    total, started = search.n_trials * len(cells) * sum(search.epochs) / 2, time.monotonic()
+
+    def line() -> str:
+        share = min(ray.get(setting.writer.status.remote(), timeout=10)["work"] / total, 1.0)
+        return f"shared search | {share:.0%} | {clock(time.monotonic() - started)} gone"
+
+    with Progress(line):
+        protocol, value = shared_search(setting, cells, fixed, search, sweep.config.seed, run_tuner)
     scored = "every candidate failed; the fixed protocol is used" if value is None else f"{value:.2%} on validation"
     say(
         f"shared search: learning_rate={protocol.learning_rate:.3g} momentum={protocol.momentum:.3g} "

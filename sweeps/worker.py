@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections import OrderedDict
 from collections.abc import Callable
@@ -83,7 +84,13 @@ def prepare(setting: Setting) -> torch.device:
     torch.use_deterministic_algorithms(True, warn_only=True)
     random.seed(0)  # nothing draws from these; whatever a plugin draws is at least the same everywhere
     torch.manual_seed(0)
-    available = torch.cuda.is_available() and bool(ray.get_gpu_ids())
+    torch.backends.cudnn.allow_tf32 = False  # 10-bit mantissas are no single precision
+    torch.backends.cuda.matmul.allow_tf32 = False
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # deterministic cuBLAS, read when CUDA starts
+    given = bool(ray.get_gpu_ids())
+    available = torch.cuda.is_available() and given
+    if given and not available and setting.device != "cpu":
+        raise InputError("this worker was given a GPU that its torch can't use; set cluster.device=cpu or mend it")
     if setting.device == "cuda" and not available:
         raise InputError("cluster.device=cuda, but this worker was given no GPU")
     return torch.device("cuda" if available and setting.device != "cpu" else "cpu")

@@ -14,6 +14,8 @@ from stitching_core import record
 from sweeps.journal import Journal, TrialRecord
 from sweeps.ledger import Ledger, Rows
 
+_REFUSALS = 3  # calls in a row, after which the tracking store is given up
+
 
 class Writer:
     """Takes each block's rows, writes them and tells how far the sweep is.
@@ -38,6 +40,7 @@ class Writer:
         self.work = 0.0
         self.problem: str | None = None
         self.behind = 0
+        self.refused = 0  # calls in a row that raised
         self.queue: queue.Queue[tuple[str, Any] | None] = queue.Queue()
         self.thread: threading.Thread | None = None
         if tracking is not None:
@@ -85,18 +88,28 @@ class Writer:
         """Keeps a round of candidates; those of the same number that are there already are left alone."""
         self.journal.add(study, trials, space)
 
-    def call(self, method: str, *arguments: Any) -> None:
-        """Queues another call of the tracker (``log_models``, ``log_files``, ``end``)."""
-        self.queue.put((method, arguments))
+    def missing(self, cells: list[str]) -> list[str]:
+        """Those of the cells that have no row since the sweep was started."""
+        return [cell for cell in cells if cell not in self.done]
 
-    def close(self) -> tuple[int, str | None]:
-        """Waits until MLflow is level.
+    def log_models(self, rows: list[dict[str, Any]]) -> None:
+        """Queues the base models' runs."""
+        if self.thread is not None:
+            self.queue.put(("log_models", (rows,)))
+
+    def finish(
+        self, models: list[dict[str, Any]], files: list[Path], description: str, failed: int
+    ) -> tuple[int, str | None]:
+        """Waits until MLflow is level, and closes the sweep's run. All in one call: it can be asked again.
 
         Returns:
             The number of things that could not be logged and the first error's message.
         """
-        self.queue.put(None)
         if self.thread is not None:
+            self.queue.put(("log_models", (models,)))
+            self.queue.put(("log_files", (files, description)))
+            self.queue.put(("end", (failed,)))
+            self.queue.put(None)
             self.thread.join()
         return self.behind, self.problem
 
@@ -127,14 +140,19 @@ class Writer:
         return [rows for cell, rows in cells.items() if tracker.logged.get(cell, ("", ""))[1] < rows[0]["finished_at"]]
 
     def _try(self, call: Any, *arguments: Any) -> None:
+        if self.refused >= _REFUSALS:  # a server that is gone costs seconds a run; the next sweep logs them all
+            self.behind += 1
+            return
         try:
             call(*arguments)
+            self.refused = 0
         except Exception as error:
+            self.refused += 1
             self._note(error)
 
     def _note(self, error: Exception) -> None:
         self.behind += 1
         if self.problem is None:
             line = str(error).strip().splitlines()[0] if str(error).strip() else ""
-            self.problem = f"{type(error).__name__}: {line}"[:300]
+            self.problem = f"{type(error).__name__}: {line}"[:160]
             traceback.clear_frames(error.__traceback__)

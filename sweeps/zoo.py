@@ -97,7 +97,8 @@ def _make(setting: Setting, recipe: ModelRecipe, tensors: Tensors | None, asked:
     if tensors is not None:
         model = network(recipe.arch, setting.classes, tensors).to(device)
     else:
-        torch.manual_seed(stream("model", recipe.arch, recipe.variant, recipe.seed))
+        variant = recipe.variant if recipe.kind == record.TRAINED else None  # as in the recipe's key
+        torch.manual_seed(stream("model", recipe.arch, variant, recipe.seed))
         model = architecture(recipe.arch).build(setting.classes).to(device)
     if tensors is None and recipe.kind == record.TRAINED:
         assert recipe.training is not None

@@ -46,7 +46,13 @@ def load_source(
     if name not in SOURCES:
         raise InputError(f"data source {name!r}: unknown, expected one of {', '.join(sorted(SOURCES))}")
     folder = None if root is None else Path(root).expanduser()
-    if folder is not None and not folder.exists():
+    try:
+        absent = folder is not None and not folder.exists()
+        if folder is not None and folder.is_dir():
+            next(folder.iterdir(), None)
+    except OSError as error:
+        raise InputError(f"data root {str(folder)!r}: can't be read ({error.strerror})") from None
+    if folder is not None and absent:
         if not download:
             raise InputError(f"data root {str(folder)!r}: no such folder, expected an existing one (or download=true)")
         try:

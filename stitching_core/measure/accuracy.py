@@ -34,9 +34,16 @@ class Predictions:
         counts = np.bincount(self.target)
         return float(np.min(hits[counts > 0] / counts[counts > 0]))
 
-    def agreement(self, other: Predictions) -> float:
-        """Share of items on which both predict the same class, right or wrong."""
-        return float(np.mean(self.predicted == other.predicted))
+    def agreement(self, other: Predictions, offset: int = 0, classes: int | None = None) -> float:
+        """Share of items on which both predict the same class, right or wrong.
+
+        Args:
+            other: of the same items, in the same order.
+            offset: this network was taught (label + offset) mod classes, the other one the label.
+            classes: number of classes; only needed with an offset.
+        """
+        expected = (other.predicted + offset) % classes if offset and classes else other.predicted
+        return float(np.mean(self.predicted == expected))
 
 
 class Tally:

@@ -180,8 +180,7 @@ def test_the_writer_logs_what_the_ledger_has_and_mlflow_lacks(arguments: dict[st
     ledger.add("old", {"cells": [cell("a"), cell("a", "digit"), cell("of another plan")]})
     writer = Writer(arguments["folder"], arguments, ["a", "b"])
     writer.add("new", {"cells": [cell("b")]})
-    writer.call("end", 0)
-    assert writer.close() == (0, None)
+    assert writer.finish([], [], "", 0) == (0, None)
     assert {run.data.tags["cell_id"] for run in runs(client, arguments, "cell")} == {"a", "b"}
     assert sorted(ledger.cells()["cell_id"]) == ["a", "a", "b", "of another plan"]
 
@@ -191,10 +190,9 @@ def test_a_store_that_cannot_be_reached_costs_no_row(tmp_path: Path) -> None:
     tracking = {"uri": "nowhere://else", "experiment": "e", "sweep": "s", "folder": tmp_path, "artifacts": None}
     writer = Writer(tmp_path, tracking, ["a"])
     writer.add("one", {"cells": [cell("a")]})
-    writer.call("end", 0)
-    behind, problem = writer.close()
-    # the connection, the cell and the end
-    assert behind == 3
+    behind, problem = writer.finish([], [], "", 0)
+    # the connection, the cell, the models, the files and the end
+    assert behind == 5
     assert problem is not None
     assert "\n" not in problem
     assert "nowhere" in problem
@@ -215,10 +213,31 @@ def test_one_call_that_fails_is_counted_and_the_rest_goes_on(
     Ledger(arguments["folder"]).write_text("config.yaml", "schema_version: 1\n")
     writer = Writer(arguments["folder"], arguments, ["a", "b"])
     writer.add("one", {"cells": [cell("a"), cell("b")]})
-    behind, problem = writer.close()
+    behind, problem = writer.finish([], [], "", 0)
     assert behind >= 1  # twice if the ledger already had the cell when the tracker began
     assert problem == "MlflowException: the store"
     assert [run.data.tags["cell_id"] for run in runs(client, arguments, "cell")] == ["b"]
+
+
+def test_a_store_that_is_gone_is_given_up(
+    arguments: dict[str, Any], client: MlflowClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = []
+
+    def refuse(self: Tracker, rows: list[dict[str, Any]]) -> None:
+        tried.append(rows[0]["cell_id"])
+        raise MlflowException("gone")
+
+    monkeypatch.setattr(Tracker, "log_cell", refuse)
+    Ledger(arguments["folder"]).write_text("config.yaml", "schema_version: 1\n")
+    names = [f"cell {number}" for number in range(10)]
+    writer = Writer(arguments["folder"], arguments, names)
+    for name in names:
+        writer.add(name.replace(" ", ""), {"cells": [cell(name)]})
+    behind, problem = writer.finish([], [], "", 0)
+    assert behind >= 10
+    assert problem == "MlflowException: gone"
+    assert len(tried) == 3
 
 
 def test_the_writer_counts(tmp_path: Path) -> None:
@@ -232,7 +251,7 @@ def test_the_writer_counts(tmp_path: Path) -> None:
     writer.reset_work()
     assert writer.status()["work"] == 0
     assert writer.queue.empty()  # nobody reads it without tracking
-    assert writer.close() == (0, None)
+    assert writer.finish([], [], "", 0) == (0, None)
     # killed and started again: it knows what was done since the sweep began
     assert Writer(tmp_path, None, ["a", "c"], since="2030-01-01").status()["done"] == 2
     assert Writer(tmp_path, None, ["a", "c"], since="2030-01-02").status()["done"] == 0
