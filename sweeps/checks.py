@@ -29,7 +29,7 @@ def within(key: str, value: float, low: float, high: float, *, open_low: bool = 
     """Raises InputError unless low <= value <= high (low < value with ``open_low``) and value is finite."""
     if not (low < value if open_low else low <= value) or not value <= high or value == inf:
         bound = f"above {low:g}" if open_low else f"at least {low:g}"
-        bound += f" and at most {high:g}" if high < inf else ""
+        bound += f" and at most {high:g}" if high < inf else " and finite" if value == inf else ""
         raise InputError(f"{key}={value:g} is out of range; it must be {bound}")
 
 

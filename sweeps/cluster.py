@@ -62,7 +62,7 @@ def start(config: ClusterConfig) -> Iterator[Cluster]:
         ray.init(address=os.environ["RAY_ADDRESS"], **_QUIET)
         where = f"the cluster at RAY_ADDRESS={os.environ['RAY_ADDRESS']}"
     elif config.mode == "auto" and _join_running():
-        where = "the cluster that runs on this machine"
+        where = "the cluster that runs on this machine (cluster=local makes one of its own)"
     else:
         ray.init(
             address="local",

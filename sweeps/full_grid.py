@@ -77,7 +77,7 @@ def show(config: SweepConfig, folder: Path) -> None:
     say("")
     say(f"Results   {folder}/ (cells/, predictions/, models.parquet, stitchability.csv)")
     say(f"Pictures  {folder}/figures/")
-    say("Next      python analysis/stitchability.py " + f"{folder} --by receiver,sender")
+    say("Next      python analysis/stitchability.py " + f"{folder} --by receiver,sender,eval_data")
     say(f"          python analysis/query.py {folder} 'SELECT sender, AVG(accuracy) FROM cells GROUP BY sender'")
     if config.tracking.enabled and not config.tracking.uri:
         say("          make ui      # the runs in MLflow, on http://127.0.0.1:5000")
