@@ -23,7 +23,7 @@ _DTYPES: dict[str, pl.DataType] = {
 # What tells one row of a table from another: a retrain after a crash may write the same row into a second part.
 _KEYS: dict[str, list[str]] = {
     "cells": ["cell_id", "eval_data"],
-    "modules": ["cell_id", "model", "seed", "eval_data", "module"],
+    "modules": ["cell_id", "model", "seed", "eval_data", "part", "module"],
     "predictions": ["cell_id", "model", "seed", "eval_data"],
 }
 

@@ -102,10 +102,13 @@ MODULES: dict[str, str] = {
     "model": "str",
     "seed": "int",
     "eval_data": "str",
-    "module": "str",
-    "width": "int",
-    "feature_rank": "int",
-    "normalised_rank": "float",
+    "part": "str",  # sender, stitch or receiver; null for an uncut model
+    "module": "str",  # its path inside its network
+    "position": "int",  # in the order of execution
+    "width": "int",  # features of a sample
+    "columns": "int",  # how many of them were looked at; null is all
+    "feature_rank": "int",  # eigenvalues of the covariance above a thousandth of the largest
+    "normalised_rank": "float",  # feature_rank / min(width, samples)
     "weight_rank": "int",
 }
 

@@ -14,7 +14,7 @@ from stitching_core.data.stratified import stratified_indices
 from stitching_core.seeding import stream
 from stitching_core.spec import CellSpec, Protocol
 from stitching_core.stitch.layers import build_stitch
-from stitching_core.train.block import Results, train_block
+from stitching_core.train.block import Leaving, Results, nothing_more, train_block
 from stitching_core.train.fronts import Front, ModelFront, NoiseFront
 from stitching_core.train.stitching import StitchRun
 from sweeps.worker import Setting, divided, images, source_of
@@ -52,6 +52,7 @@ def train(
     device: torch.device,
     on_epoch: Callable[[int], None],
     validate: bool = False,
+    on_leave: Leaving = nothing_more,
 ) -> tuple[dict[str, StitchRun], Results]:
     """Trains candidates in lock-step.
 
@@ -62,6 +63,7 @@ def train(
         on_epoch: called after every epoch with the number of stitches that took part in it.
         validate: hold out a stratified part of the fit data, train on the rest and evaluate on that part alone. The
             test set is not touched.
+        on_leave: see ``train_block``.
 
     Returns:
         The runs and the predictions of those that are ok, by candidate key.
@@ -71,7 +73,7 @@ def train(
     front = make_front(setting, list(cells.values()), device, validate)
     runs = [make_run(setting, candidate, device) for candidate in candidates]
     asked = (lambda run: (VALIDATION,)) if validate else (lambda run: cells[run.key].spec.eval_data)
-    results = train_block(front, runs, (spec.fit_data, spec.seed), asked, on_epoch)
+    results = train_block(front, runs, (spec.fit_data, spec.seed), asked, on_epoch, on_leave)
     return {run.key: run for run in runs}, results
 
 

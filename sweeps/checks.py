@@ -43,10 +43,13 @@ def check(config: SweepConfig) -> None:
     within("seed", config.seed, 0, 2**31)
     _data(config)
     _zoo(config)
-    _protocol(config.protocol)
+    check_protocol(config.protocol)
     _search(config.search, config.protocol)
     one_of("grid.mode", config.grid.mode, ("same_cut", "all_cuts"))
+    one_of("grid.pairs", config.grid.pairs, ("all", "self", "other"))
     within("grid.runs", config.grid.runs, 1, inf)
+    if config.measure.columns is not None:
+        within("measure.columns", config.measure.columns, 2, inf)
     cluster = config.cluster
     one_of("cluster.mode", cluster.mode, ("auto", "local"))
     one_of("cluster.device", cluster.device, ("auto", "cpu", "cuda"))
@@ -121,18 +124,29 @@ def _training(key: str, training: TrainingConfig) -> None:
     one_of(f"{key}.schedule", training.schedule, SCHEDULES)
 
 
-def _protocol(protocol: ProtocolConfig) -> None:
-    within("protocol.learning_rate", protocol.learning_rate, 0, inf, open_low=True)
-    within("protocol.momentum", protocol.momentum, 0, 1)
-    within("protocol.weight_decay", protocol.weight_decay, 0, inf)
-    within("protocol.batch_size", protocol.batch_size, 2, inf)
-    within("protocol.epochs", protocol.epochs, 1, inf)
-    within("protocol.l1", protocol.l1, 0, inf)
-    within("protocol.label_offset", protocol.label_offset, 0, inf)
-    one_of("protocol.stitch", protocol.stitch, STITCHES)
-    one_of("protocol.init", protocol.init, INITS)
-    one_of("protocol.bn_mode", protocol.bn_mode, BN_MODES)
-    one_of("protocol.objective", protocol.objective, OBJECTIVES)
+def check_protocol(protocol: ProtocolConfig, key: str = "protocol.{}", only: str | None = None) -> None:
+    """Raises InputError unless the protocol's values (or one of them) are allowed.
+
+    Args:
+        protocol: the values.
+        key: what a value is called in the message, with ``{}`` for its field.
+        only: the one field to check; None checks all.
+    """
+    bounds = {
+        "learning_rate": (0, inf, True),
+        "momentum": (0, 1, False),
+        "weight_decay": (0, inf, False),
+        "batch_size": (2, inf, False),
+        "epochs": (1, inf, False),
+        "l1": (0, inf, False),
+        "label_offset": (0, inf, False),
+    }
+    known: dict[str, Iterable[str]] = {"stitch": STITCHES, "init": INITS, "bn_mode": BN_MODES, "objective": OBJECTIVES}
+    for field in bounds if only is None else bounds.keys() & {only}:
+        low, high, open_low = bounds[field]
+        within(key.format(field), getattr(protocol, field), low, high, open_low=open_low)
+    for field in known if only is None else known.keys() & {only}:
+        one_of(key.format(field), getattr(protocol, field), known[field])
 
 
 def _search(search: SearchConfig, protocol: ProtocolConfig) -> None:

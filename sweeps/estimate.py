@@ -48,15 +48,15 @@ def core_seconds(config: SweepConfig, cells: pl.DataFrame, items: int) -> float:
         cells: the plan with its blocks.
         items: training images.
     """
-    epochs, batch = config.protocol.epochs, config.protocol.batch_size
+    protocol = config.protocol
     classes = config.zoo.classes or SHAPES_AT
     candidates = 1.0
     if config.search.mode == "per_cell":
         candidates += config.search.n_trials * (1 - config.search.validation_fraction)
-    batches = max(1, items // batch)
 
-    def seconds(flops: float, operations: int) -> float:
-        return epochs * batches * max(flops * batch / FLOPS_PER_SECOND, operations * SECONDS_PER_OPERATION)
+    def seconds(epochs: int, batch: int, flops: float, operations: int) -> float:
+        steps = epochs * max(1, items // batch)
+        return steps * max(flops * batch / FLOPS_PER_SECOND, operations * SECONDS_PER_OPERATION)
 
     models, total = config.zoo.models, 0.0
     for (_, sender), group in cells.group_by("block", "sender"):
@@ -64,10 +64,15 @@ def core_seconds(config: SweepConfig, cells: pl.DataFrame, items: int) -> float:
         if model.kind != record.NOISE:
             arch = model.arch or config.zoo.arch
             fronts = [forward_cost(arch, classes, cut, "front") for cut in group["sender_cut"].unique()]
-            total += candidates * seconds(*max(fronts))
-        for receiver, cut in group.select("receiver", "receiver_cut").iter_rows():
-            flops, operations = forward_cost(models[receiver].arch or config.zoo.arch, classes, cut, "tail")
-            total += candidates * seconds(2 * flops, 2 * (operations + 4))  # forward, and backward to the stitch
+            epochs = max(group["epochs"]) if "epochs" in group.columns else protocol.epochs
+            batch = group["batch_size"][0] if "batch_size" in group.columns else protocol.batch_size
+            total += candidates * seconds(epochs, batch, *max(fronts))
+        for cell in group.iter_rows(named=True):
+            arch = models[cell["receiver"]].arch or config.zoo.arch
+            flops, operations = forward_cost(arch, classes, cell["receiver_cut"], "tail")
+            epochs, batch = cell.get("epochs", protocol.epochs), cell.get("batch_size", protocol.batch_size)
+            # forward, and backward to the stitch
+            total += candidates * seconds(epochs, batch, 2 * flops, 2 * (operations + 4))
     return total
 
 

@@ -42,7 +42,7 @@ def execute(sweep: Sweep) -> Outcome:
             refuse_unlearned(sweep.members)
         cells = planned_cells(sweep)
         write_plan(sweep, cells)
-        todo = unfinished(cells, sweep.ledger.finished())
+        todo = unfinished(cells, sweep.finished())
         writer = _writer(sweep, [cell.id for cell in cells])
         writer.log_models.remote(model_rows(config.name, sweep.members))
         if todo:

@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import socket
+from math import inf
 from pathlib import Path
 from typing import IO, Any
 
@@ -88,9 +89,21 @@ class Ledger:
             return pl.DataFrame(schema=polars_schema("cells"))
         return load(self.folder, planned_only=False).cells.collect()
 
-    def finished(self) -> set[tuple[str, str]]:
-        """(cell_id, eval_data) of every row that stands. One that diverged is a result; one that failed is not."""
+    def finished(self, rank: bool = False, columns: int | None = None) -> set[tuple[str, str]]:
+        """(cell_id, eval_data) of every row that stands. One that diverged is a result; one that failed is not.
+
+        Args:
+            rank: only those of which the ranks of all modules are there too.
+            columns: as many features of a module as were looked at for them.
+        """
         cells = self.cells().filter(pl.col("status") != record.FAILED)
+        if rank and not cells.is_empty():
+            modules = load(self.folder, planned_only=False).modules
+            same = pl.col("columns").eq_missing(pl.when(pl.col("width") > (columns or inf)).then(columns))
+            key = ["cell_id", "eval_data"]
+            ranked = modules.group_by(key).agg(same.all()).filter("columns").collect()
+            diverged = cells.filter(pl.col("status") == record.DIVERGED)
+            cells = pl.concat([diverged, cells.filter(pl.col("status") == record.OK).join(ranked, on=key, how="semi")])
         return set(cells.select("cell_id", "eval_data").iter_rows())
 
     def clean(self) -> None:

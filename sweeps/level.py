@@ -19,7 +19,7 @@ from stitching_core import record
 from stitching_core.spec import digest
 from sweeps.cells import Planned
 from sweeps.config import to_yaml
-from sweeps.members import model_rows, uncut_rows
+from sweeps.members import model_rows, uncut_rank_rows, uncut_rows
 from sweeps.prepare import Sweep, planned_cells
 
 _NOTE = "level.json"  # what the folder's tables and the tracking store were last made from
@@ -48,6 +48,8 @@ def write_plan(sweep: Sweep, cells: list[Planned]) -> None:
     ledger.write_frame("plan.parquet", sweep.plan.with_columns(pl.Series("cell_id", [cell.id for cell in cells])))
     ledger.write_rows("models.parquet", "models", model_rows(sweep.config.name, sweep.members))
     ledger.write_rows("predictions/part-models.parquet", "predictions", uncut_rows(sweep.members))
+    if sweep.setting.rank:
+        ledger.write_rows("modules/part-models.parquet", "modules", uncut_rank_rows(sweep.members))
 
 
 def write_tables(folder: Path) -> tuple[list[Path], str]:

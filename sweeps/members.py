@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from stitching_core import record
 from stitching_core.errors import InputError
 from stitching_core.models.store import Card, Zoo, read_weights, recipe_key
 from stitching_core.spec import ModelRecipe
+from sweeps.ranks import Ranks, load_ranks, rank_rows, ranked_variants
 from sweeps.uncut import load_uncut
 from sweeps.worker import Setting, Uncut, measurable, network, source_of
 
@@ -25,6 +26,7 @@ class Member:
     key: str
     card: Card | None
     uncut: Uncut
+    ranks: Ranks = field(default_factory=dict)
 
 
 def find_members(zoo: Zoo, recipes: Iterable[ModelRecipe], setting: Setting, asked: list[str]) -> dict[Slot, Member]:
@@ -52,7 +54,8 @@ def find_members(zoo: Zoo, recipes: Iterable[ModelRecipe], setting: Setting, ask
         except NotADirectoryError:
             raise InputError(f"zoo.dir={zoo.folder} is no folder; the models are kept in one") from None
         uncut = load_uncut(zoo, card, setting, asked) if card else {}
-        members[recipe.name, recipe.seed] = Member(recipe, key, card, uncut)
+        ranks = load_ranks(zoo, card, setting, ranked_variants(setting, recipe, asked)) if card else {}
+        members[recipe.name, recipe.seed] = Member(recipe, key, card, uncut, ranks)
     return members
 
 
@@ -65,9 +68,13 @@ def check_variants(setting: Setting, names: Iterable[str]) -> None:
             raise InputError(f"variant {name!r} can't be made of source {source.name!r}; allowed: {', '.join(allowed)}")
 
 
-def incomplete(member: Member, asked: list[str]) -> bool:
-    """Whether the model, or what it predicts on one of the variants, is still to be made."""
-    return member.recipe.kind != record.NOISE and (member.card is None or any(v not in member.uncut for v in asked))
+def incomplete(member: Member, asked: list[str], setting: Setting) -> bool:
+    """Whether the model, what it predicts on one of the variants, or its ranks are still to be made."""
+    if member.recipe.kind == record.NOISE:
+        return False
+    measured = all(variant in member.uncut for variant in asked)
+    ranked = all(variant in member.ranks for variant in ranked_variants(setting, member.recipe, asked))
+    return member.card is None or not (measured and ranked)
 
 
 def refuse_unlearned(members: dict[Slot, Member]) -> None:
@@ -93,6 +100,11 @@ def uncut_rows(members: dict[Slot, Member]) -> list[dict[str, Any]]:
         for (name, seed), member in members.items()
         for variant, uncut in member.uncut.items()
     ]
+
+
+def uncut_rank_rows(members: dict[Slot, Member]) -> list[dict[str, Any]]:
+    """Rows of the table ``modules``, without a cell: ranks of the uncut models."""
+    return [row for (name, seed), member in members.items() for row in rank_rows(member.ranks, seed, model=name)]
 
 
 def model_rows(sweep: str, members: dict[Slot, Member]) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from stitching_core.spec import ModelRecipe, TrainingRecipe
 from stitching_core.stitch.shapes import match
 from sweeps.checks import one_of
 from sweeps.schema import SweepConfig, training_of
+from sweeps.variations import TOGETHER, variations
 
 OWN, FIT = "own", "fit"
 SHAPES_AT = 10  # classes of the networks whose cuts are looked up: the shapes at the cuts do not depend on it
@@ -40,7 +41,7 @@ def make_plan(config: SweepConfig) -> pl.DataFrame:
 
     Returns:
         Columns run (the run's seed), sender, sender_cut (null for noise), receiver, receiver_cut, fit_data, eval_data
-        (a list). Ordered by run, receiver, sender and cut.
+        (a list), and one for each key of `grid.vary`. Ordered by run, receiver, sender and cut.
 
     Raises:
         InputError: unknown model, cut or variant, shapes that can't match, or an empty grid.
@@ -60,6 +61,8 @@ def make_plan(config: SweepConfig) -> pl.DataFrame:
     pairs: dict[tuple[str | None, str], list[tuple[str | None, str]]] = {}
     for receiver in receivers:
         for sender in senders:
+            if grid.pairs != "all" and (sender == receiver) != (grid.pairs == "self"):
+                continue
             arch = None if models[sender].kind == record.NOISE else models[sender].arch or config.zoo.arch
             key = (arch, models[receiver].arch or config.zoo.arch)
             if key not in pairs:
@@ -78,8 +81,11 @@ def make_plan(config: SweepConfig) -> pl.DataFrame:
     if cells.is_empty():
         raise InputError(
             f"the grid is empty: {len(senders)} senders x {len(receivers)} receivers, cuts {grid.cuts!r}, "
-            f"grid.mode={grid.mode}; it needs at least one of each, and in same_cut a cut that both networks have"
+            f"grid.mode={grid.mode}, grid.pairs={grid.pairs}; it needs at least one of each, in same_cut a cut that "
+            "both networks have, with pairs=self a model that is both, with pairs=other two models"
         )
+    if grid.vary:
+        cells = cells.join(variations(config), how="cross", maintain_order="left_right")
     runs = pl.DataFrame({"run": range(config.seed, config.seed + grid.runs)}, schema={"run": pl.Int64()})
     return runs.join(cells, how="cross", maintain_order="left_right")
 
@@ -154,13 +160,15 @@ def _cut_pairs(config: SweepConfig, sender: str | None, receiver: str) -> list[t
 def make_blocks(cells: pl.DataFrame, block_cells: int, slots: int) -> pl.DataFrame:
     """Puts every cell into a block: cells that share sender, run and fit data, and so each batch of the front.
 
+    Where the cells differ in batch size or bn_mode (columns of those names), they share those too.
+
     Blocks hold at most ``block_cells`` cells, and the largest groups are split further while there are fewer blocks
     than slots. Which block a cell is in does not change its result.
 
     Returns:
         The cells with a column ``block``, numbered with the largest block first.
     """
-    key = ["run", "sender", "fit_data"]
+    key = ["run", "sender", "fit_data", *(name for name in TOGETHER if name in cells.columns)]
     groups = cells.group_by(key, maintain_order=True).agg(pl.len().alias("size"))
     sizes = groups["size"].to_list()
     pieces = [math.ceil(size / block_cells) for size in sizes]

@@ -37,6 +37,10 @@ class Sweep:
     members: dict[Slot, Member]
     ledger: Ledger
 
+    def finished(self) -> set[tuple[str, str]]:
+        """(cell_id, eval_data) of what the ledger has all of that is asked for."""
+        return self.ledger.finished(self.setting.rank, self.setting.columns)
+
     @property
     def asked(self) -> list[str]:
         """The test sets that uncut models are measured on."""
@@ -96,7 +100,8 @@ def make_setting(config: SweepConfig, plugins: tuple[Plugin, ...]) -> Setting:
     classes = config.zoo.classes or source.classes
     if classes < source.classes:
         raise InputError(f"zoo.classes={classes} is fewer than the {source.classes} classes of {data.source}")
-    within("protocol.label_offset", config.protocol.label_offset, 0, classes - 1)
+    for offset in [config.protocol.label_offset, *config.grid.vary.get("label_offset", [])]:
+        within("protocol.label_offset", offset, 0, classes - 1)
     for key in ("noise_train_items", "noise_test_items"):
         items = getattr(data, key)
         if items is not None:
@@ -111,6 +116,8 @@ def make_setting(config: SweepConfig, plugins: tuple[Plugin, ...]) -> Setting:
         search=search,
         device=config.cluster.device,
         threads=config.cluster.threads,
+        rank=config.measure.rank,
+        columns=config.measure.columns,
         plugins=plugins,
     )
 
@@ -143,7 +150,7 @@ def planned_cells(sweep: Sweep) -> list[Planned]:
             receiver_cut=row["receiver_cut"],
             fit_data=row["fit_data"],
             eval_data=tuple(row["eval_data"]),
-            protocol=protocol,
+            protocol=dataclasses.replace(protocol, **{key: row[key] for key in sweep.config.grid.vary}),
             seed=seed,
         )
         cells.append(identify(spec, search))
@@ -187,6 +194,6 @@ def check_cuts(sweep: Sweep) -> None:
 
 def is_level(sweep: Sweep) -> bool:
     """Whether the zoo is complete and every cell finished: then there is nothing to start Ray for."""
-    if any(incomplete(member, sweep.asked) for member in sweep.members.values()):
+    if any(incomplete(member, sweep.asked, sweep.setting) for member in sweep.members.values()):
         return False
-    return not unfinished(planned_cells(sweep), sweep.ledger.finished())
+    return not unfinished(planned_cells(sweep), sweep.finished())

@@ -87,6 +87,8 @@ class GridConfig:
     mode: str = "same_cut"
     senders: list[str] | None = None
     receivers: list[str] | None = None
+    pairs: str = "all"
+    vary: dict[str, Any] = field(default_factory=dict)  # a list of values for a key of the protocol
     cuts: Any = None  # a list of names, or one list for each architecture
     fit_data: str = "own"
     eval_data: list[str] = field(default_factory=lambda: ["fit"])
@@ -111,6 +113,12 @@ class SearchConfig:
     startup_trials: int = 5
     sample_cells: int = 0
     space: SpaceConfig = field(default_factory=SpaceConfig)
+
+
+@dataclass
+class MeasureConfig:
+    rank: bool = False
+    columns: int | None = None
 
 
 @dataclass
@@ -151,5 +159,6 @@ class SweepConfig:
     protocol: ProtocolConfig = field(default_factory=ProtocolConfig)
     grid: GridConfig = field(default_factory=GridConfig)
     search: SearchConfig = field(default_factory=SearchConfig)
+    measure: MeasureConfig = field(default_factory=MeasureConfig)
     cluster: ClusterConfig = field(default_factory=ClusterConfig)
     tracking: TrackingConfig = field(default_factory=TrackingConfig)

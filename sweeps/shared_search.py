@@ -67,8 +67,9 @@ class CandidateTrial(tune.Trainable):
         device = prepare(self.setting)
         groups: dict[Any, list[Candidate]] = {}
         for cell in self.cells:
-            key = (cell.spec.sender, cell.spec.fit_data, cell.spec.seed)
-            candidate = Candidate(cell.id, cell, with_params(cell.spec.protocol, self.params))
+            protocol = cell.spec.protocol
+            key = (cell.spec.sender, cell.spec.fit_data, cell.spec.seed, protocol.batch_size, protocol.bn_mode)
+            candidate = Candidate(cell.id, cell, with_params(protocol, self.params))
             groups.setdefault(key, []).append(candidate)
         outcomes = [outcome for group in groups.values() for outcome in score(self.setting, group, device).values()]
         bad = [status for _, _, status in outcomes if status != record.OK]

@@ -55,7 +55,7 @@ def main(arguments: list[str]) -> int:
     asked = measurable(setting.source)
     zoo = Zoo(Path(config.zoo.dir))
     members = find_members(zoo, recipes, setting, asked)
-    if any(incomplete(member, asked) for member in members.values()):
+    if any(incomplete(member, asked, setting) for member in members.values()):
         with start(config.cluster) as cluster:
             say(cluster.description)
             shared = dataclasses.replace(setting, source=ray.put(setting.source))

@@ -13,9 +13,11 @@ from ray import tune
 
 from stitching_core import record
 from stitching_core.spec import Protocol
+from stitching_core.train.block import nothing_more
 from sweeps import cells as work
 from sweeps.cells import VALIDATION, Candidate, Planned
 from sweeps.ledger import Rows
+from sweeps.ranks import Ranks, collector, rank_rows
 from sweeps.rows import rows_of
 from sweeps.search import CellSearch, with_params
 from sweeps.worker import Setting, prepare
@@ -37,20 +39,23 @@ def run_block(setting: Setting, block: Block) -> Rows:
     scores: dict[str, float | None] = {}
     runs: dict[str, Any] = {}
     results: dict[str, Any] = {}
+    ranks: dict[str, Ranks] = {}
     failure = None
     try:
         device = prepare(setting)
         if setting.search.mode == "per_cell":
             protocols, scores = search_block(setting, block, device)
         candidates = [Candidate(cell.id, cell, protocols[cell.id]) for cell in block.cells]
-        runs, results = work.train(setting, candidates, device, _progress(setting))
+        planned = {cell.id: cell for cell in block.cells}
+        on_leave = collector(setting, planned, ranks) if setting.rank else nothing_more
+        runs, results = work.train(setting, candidates, device, _progress(setting), on_leave=on_leave)
     except Exception as error:  # a worker must outlive whatever a block does; the rows say what it was
         failure = f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}"[:500]
     if failure and len(block.cells) > 1:  # whose fault it was is found out by training each alone
         single = [run_block(setting, Block(block.part, (cell,))) for cell in block.cells]
-        return {table: [row for rows in single for row in rows[table]] for table in ("cells", "predictions")}
+        return {table: [row for rows in single for row in rows[table]] for table in single[0]}
     seconds = (time.perf_counter() - started) / len(block.cells)
-    rows: Rows = {"cells": [], "predictions": []}
+    rows: Rows = {"cells": [], "predictions": [], "modules": []}
     for cell in block.cells:
         its_rows, predictions = rows_of(
             setting,
@@ -65,6 +70,7 @@ def run_block(setting: Setting, block: Block) -> Rows:
         )
         rows["cells"] += its_rows
         rows["predictions"] += predictions
+        rows["modules"] += rank_rows(ranks.get(cell.id, {}), cell.spec.seed, cell_id=cell.id)
     return rows
 
 

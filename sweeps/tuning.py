@@ -22,6 +22,7 @@ from sweeps.progress import Progress, clock, progress_line, say
 from sweeps.rows import rows_of
 from sweeps.shared_search import sample, shared_search
 from sweeps.trial import Block, BlockTrial
+from sweeps.variations import SEARCHED, TOGETHER
 from sweeps.worker import Setting
 
 
@@ -60,7 +61,8 @@ def train_cells(sweep: Sweep, setting: Setting, cluster: ray_cluster.Cluster, to
 
         if setting.search.mode == "shared":
             protocol = _search(sweep, setting, run_tuner)
-            todo = [dataclasses.replace(c, spec=dataclasses.replace(c.spec, protocol=protocol)) for c in todo]
+            found = {key: getattr(protocol, key) for key in SEARCHED}
+            todo = [with_found(cell, found) for cell in todo]
             trainings = sum(cell.spec.protocol.epochs for cell in todo)
             ray.get(writer.reset_work.remote())
             started = time.monotonic()
@@ -109,6 +111,12 @@ def _search(sweep: Sweep, setting: Setting, run_tuner: Any) -> Protocol:
     return protocol
 
 
+def with_found(cell: Planned, found: dict[str, Any]) -> Planned:
+    """The cell with hyperparameters that a search found, and the rest of its protocol as it was."""
+    protocol = dataclasses.replace(cell.spec.protocol, **found)
+    return dataclasses.replace(cell, spec=dataclasses.replace(cell.spec, protocol=protocol))
+
+
 def put_blocks(todo: list[Planned], block_cells: int, slots: int) -> list[Any]:
     """The cells that are left, as blocks in Ray's object store."""
     table = pl.DataFrame(
@@ -116,6 +124,7 @@ def put_blocks(todo: list[Planned], block_cells: int, slots: int) -> list[Any]:
             "run": [cell.spec.seed for cell in todo],
             "sender": [cell.spec.sender.name for cell in todo],
             "fit_data": [cell.spec.fit_data for cell in todo],
+            **{key: [getattr(cell.spec.protocol, key) for cell in todo] for key in TOGETHER},
             "index": range(len(todo)),
         }
     )

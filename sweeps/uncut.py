@@ -14,9 +14,14 @@ from stitching_core.spec import digest
 from sweeps.worker import Setting, Uncut, measurable, source_of
 
 
-def _uncut_file(zoo: Zoo, card: Card, setting: Setting, variant: str) -> Path:
+def uncut_name(card: Card, setting: Setting, variant: str) -> str:
+    """What a file about an uncut model on a variant is called: by the content of both."""
     data = digest([setting.data_hash, setting.data.seed, setting.data.background_noise, variant])[:16]
-    return zoo.folder / "uncut" / f"{card.hash[:32]}-{data}-{variant}.safetensors"
+    return f"{card.hash[:32]}-{data}-{variant}"
+
+
+def _uncut_file(zoo: Zoo, card: Card, setting: Setting, variant: str) -> Path:
+    return zoo.folder / "uncut" / f"{uncut_name(card, setting, variant)}.safetensors"
 
 
 def save_uncut(zoo: Zoo, card: Card, setting: Setting, uncut: Uncut) -> None:

@@ -34,6 +34,8 @@ class Setting:
         source: reference to the data source; its arrays are read without a copy.
         data_hash: of the source and the plugins.
         classes: of the networks.
+        rank: whether the ranks of all modules are measured.
+        columns: at most so many features of a module are looked at for its rank; None is all.
         tensors: references to the weights, by content hash.
         uncut: references to the uncut models' predictions, by content hash.
         writer: the ledger's actor; None where nothing is written.
@@ -48,6 +50,8 @@ class Setting:
     search: SearchSpec
     device: str
     threads: int
+    rank: bool = False
+    columns: int | None = None
     plugins: tuple[Plugin, ...] = ()
     tensors: dict[str, Any] = field(default_factory=dict)
     uncut: dict[str, Any] = field(default_factory=dict)

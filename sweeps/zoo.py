@@ -17,8 +17,10 @@ from stitching_core.models.store import Card, Tensors, Zoo, content_hash, read_w
 from stitching_core.seeding import stream
 from stitching_core.spec import ModelRecipe
 from stitching_core.train.base import evaluate, learned, train_base
+from stitching_core.train.ranks import uncut_ranks
 from sweeps.members import Member, Slot, incomplete
 from sweeps.progress import clock, say
+from sweeps.ranks import Ranks, ranked_variants, save_ranks
 from sweeps.uncut import save_uncut
 from sweeps.worker import Setting, Uncut, images, measurable, network, prepare, source_of
 
@@ -49,25 +51,27 @@ def complete_zoo(
     pending: dict[Any, list[Member]] = {}
     by_key: dict[str, list[Member]] = {}
     for member in members.values():
-        if incomplete(member, asked):
+        if incomplete(member, asked, setting):
             by_key.setdefault(member.key, []).append(member)  # two names may stand for one recipe
     for same in by_key.values():
         first = same[0]
         tensors = zoo.load(first.card, first.recipe) if first.card else None
         if tensors is None and first.recipe.weights is not None:
             tensors = read_weights(Path(first.recipe.weights))  # here: a worker may be on another machine
-        pending[task.remote(setting, first.recipe, tensors, asked)] = same
+        ranked = [variant for variant in ranked_variants(setting, first.recipe, asked) if variant not in first.ranks]
+        pending[task.remote(setting, first.recipe, tensors, asked, ranked)] = same
     total, started = len(pending), time.monotonic()
     while pending:
         (ready,), _ = ray.wait(list(pending), num_returns=1)
         same = pending.pop(ready)
-        tensors, trained, uncut = ray.get(ready)
+        tensors, trained, uncut, ranks = ray.get(ready)
         card = same[0].card or make_card(same[0].recipe, setting, tensors, trained, uncut)
         if same[0].card is None:
             zoo.save(same[0].key, card, tensors)
         save_uncut(zoo, card, setting, uncut)
+        save_ranks(zoo, card, setting, ranks)
         for member in same:
-            member.card, member.uncut = card, uncut
+            member.card, member.uncut, member.ranks = card, uncut, member.ranks | ranks
         own = uncut.get(same[0].recipe.variant or "")
         accuracy = f", {own.accuracy:.1%} on {same[0].recipe.variant}" if own else ""
         name = f"{same[0].recipe.name} (run {same[0].recipe.seed}{accuracy})"
@@ -88,7 +92,9 @@ def make_card(recipe: ModelRecipe, setting: Setting, tensors: Tensors, trained: 
     return Card(content_hash(recipe, tensors), named, parameters, **trained)
 
 
-def _make(setting: Setting, recipe: ModelRecipe, tensors: Tensors | None, asked: list[str]) -> Any:
+def _make(
+    setting: Setting, recipe: ModelRecipe, tensors: Tensors | None, asked: list[str], ranked: list[str]
+) -> tuple[Tensors, dict[str, Any], Uncut, Ranks]:
     """The Ray task: trains or builds one model, unless given its tensors, and measures it uncut on every variant."""
     device = prepare(setting)
     assert recipe.arch is not None
@@ -114,4 +120,8 @@ def _make(setting: Setting, recipe: ModelRecipe, tensors: Tensors | None, asked:
     variants = dict.fromkeys([*measurable(source_of(setting)), *asked])
     uncut = {variant: evaluate(model, images(setting, variant, "test", size, device)) for variant in variants}
     state = {name: np.ascontiguousarray(tensor.cpu().numpy()) for name, tensor in model.state_dict().items()}
-    return state, trained, uncut
+    ranks = {
+        variant: uncut_ranks(model, images(setting, variant, "test", size, device), setting.columns)
+        for variant in ranked
+    }
+    return state, trained, uncut, ranks

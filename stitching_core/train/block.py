@@ -20,6 +20,11 @@ from stitching_core.train.images import batch_order, eval_batches
 from stitching_core.train.stitching import StitchRun
 
 Results = dict[str, dict[str, Predictions]]  # by run key, then by split
+Leaving = Callable[[Front, list[StitchRun]], None]
+
+
+def nothing_more(front: Front, runs: list[StitchRun]) -> None:
+    """Leaves runs that have been evaluated alone."""
 
 
 def train_block(
@@ -28,6 +33,7 @@ def train_block(
     order_key: tuple[Part, ...],
     evaluate_on: Callable[[StitchRun], tuple[str, ...]],
     on_epoch: Callable[[int], None] = lambda stitches: None,
+    on_leave: Leaving = nothing_more,
 ) -> Results:
     """Trains every run to its own number of epochs and evaluates it when it leaves.
 
@@ -38,6 +44,8 @@ def train_block(
         order_key: what the order of the batches depends on.
         evaluate_on: which of the front's splits a run is evaluated on.
         on_epoch: called after each epoch with the number of stitches that took part in it.
+        on_leave: called with the front and the runs that have just been evaluated, before the front goes on to learn
+            more statistics for those that stay: whatever else is measured on them is measured now.
 
     Returns:
         Predictions of every run that is ok.
@@ -83,6 +91,7 @@ def train_block(
             leaving = [run for run in active if run.status == record.OK and run.protocol.epochs <= epoch]
             if leaving:
                 results |= evaluate(front, leaving, evaluate_on)
+                on_leave(front, [run for run in leaving if run.status == record.OK])
             active = [run for run in active if run.status == record.OK and run.protocol.epochs > epoch]
     return results
 

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from stitching_core.data.noise import NoisePoints
+from stitching_core.measure.modules import watch
 from stitching_core.models.divide import DividedModel
 from stitching_core.train.images import ImageTensors
 
@@ -26,6 +27,10 @@ class Front(Protocol):
 
     def activations(self, split: str, indices: torch.Tensor) -> Activations: ...
 
+    def depth(self, tap: str) -> int:
+        """How many watched modules (see ``measure.modules``) come before the tap."""
+        ...
+
 
 class ModelFront:
     """One pass of a batch through the sender taps every cut that the block needs.
@@ -41,6 +46,7 @@ class ModelFront:
         self.module: nn.Module | None = sender.front(cuts)
         self._front = self.module
         self.splits = splits
+        self.sender = sender
 
     def labels(self, split: str) -> torch.Tensor:
         return self.splits[split].labels
@@ -52,6 +58,10 @@ class ModelFront:
     def activations(self, split: str, indices: torch.Tensor) -> Activations:
         assert self._front is not None
         return dict(zip(self.cuts, self._front(self.splits[split].batch(indices)), strict=True))
+
+    def depth(self, tap: str) -> int:
+        alone = self.sender.front([tap]).eval()
+        return len(watch(tap, None, alone, lambda: alone(self.sender.example)))
 
 
 class NoiseFront:
@@ -82,3 +92,6 @@ class NoiseFront:
         sources, items = self.splits[split]
         wanted = indices.cpu().numpy() if items is None else items[indices.cpu().numpy()]
         return {tap: torch.from_numpy(source.batch(wanted)).to(self.device) for tap, source in sources.items()}
+
+    def depth(self, tap: str) -> int:
+        return 0

@@ -184,3 +184,52 @@ def test_a_diverged_cell_is_a_row_that_says_so(place: Place) -> None:
     assert set(cells["status"]) == {"diverged"}
     assert cells["accuracy"].to_list() == [None] * cells.height
     assert all(reason for reason in cells["reason"])
+
+
+def test_ranks_are_measured_where_they_are_asked_for(first: Place) -> None:
+    before = first.cells("first")
+    assert first.run("name=ranked", "grid.eval_data=[fit]", "measure.rank=true") == 0
+    results = load(first.folder / "results/ranked")
+    modules = results.modules.collect()
+    stitched, uncut = modules.drop_nulls("cell_id"), modules.filter(pl.col("cell_id").is_null())
+    per_cell = stitched.join(results.cells.select("cell_id", "sender", "receiver_cut").collect(), on="cell_id")
+    counted = dict(
+        per_cell.group_by("sender", "receiver_cut").len().select(pl.struct("sender", "receiver_cut"), "len").iter_rows()
+    )
+    # ResNet-18 has 21 convolutions and linear layers, 15 of them up to layer3, and 20 up to layer4; and the stitch's
+    assert {tuple(key.values()): count for key, count in counted.items()} == {
+        ("digit", "layer3"): 22,
+        ("digit", "layer4"): 22,
+        ("noise", "layer3"): 1 + 6,
+        ("noise", "layer4"): 1 + 1,
+    }
+    assert set(uncut.group_by("model", "eval_data").len().iter_rows()) == {
+        ("digit", "correlated", 21),  # what was asked for
+        ("digit", "digit", 21),  # and what it was trained on
+    }
+    # measuring changes nothing
+    assert_frame_equal(
+        first.cells("ranked").drop(CLOCK),
+        before.filter(pl.col("eval_data") != "digit").drop(CLOCK),
+    )
+    # and what is finished without ranks is not finished with them
+    assert first.run("name=later", "grid.eval_data=[fit]", "grid.senders=[digit]") == 0
+    assert first.run("name=later", "grid.eval_data=[fit]", "grid.senders=[digit]", "measure.rank=true") == 0
+    again = load(first.folder / "results/later").modules.collect().drop_nulls("cell_id")
+    key = ["cell_id", "position"]
+    assert_frame_equal(again.sort(key), stitched.join(again, on="cell_id", how="semi").sort(key))
+
+
+def test_models_stitched_into_themselves_with_shifted_labels(first: Place) -> None:
+    arguments = ["name=shifted", "grid.pairs=self", "grid.senders=[digit]", "grid.vary={label_offset:[0,1]}"]
+    assert first.run(*arguments, "grid.fit_data=own", "grid.eval_data=[fit]", "grid.cuts=[layer4]") == 0
+    cells = first.cells("shifted")
+    assert sorted(cells["label_offset"]) == [0, 1]
+    targets = {
+        row["label_offset"]: row["target"]
+        for row in load(first.folder / "results/shifted")
+        .predictions.join(cells.lazy().select("cell_id", "label_offset"), on="cell_id")
+        .collect()
+        .iter_rows(named=True)
+    }
+    assert targets[1] == [(label + 1) % 10 for label in targets[0]]

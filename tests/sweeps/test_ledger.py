@@ -184,3 +184,23 @@ def test_notes(ledger: Ledger) -> None:
     assert ledger.note("note.json") == {"a": 1}
     (ledger.folder / "note.json").write_text('{"a": ')
     assert ledger.note("note.json") == {}
+
+
+def test_a_cell_whose_ranks_are_asked_for_is_finished_when_they_are_there(ledger: Ledger) -> None:
+    ledger.add("one", {"cells": [cell("ranked"), cell("bare"), cell("gone", status="diverged")]})
+    assert ledger.finished(rank=True) == {("gone", "digit")}  # nothing is left of it to be measured
+
+    def ranks(cell_id: str, wide: int | None) -> list[dict]:
+        known = {"cell_id": cell_id, "eval_data": "digit"}
+        return [
+            row("modules", module="conv1", width=512, columns=wide, **known),
+            row("modules", module="fc", width=12, **known),
+        ]
+
+    ledger.add("two", {"modules": ranks("ranked", None)})
+    assert ledger.finished(rank=True) == {("gone", "digit"), ("ranked", "digit")}
+    assert ledger.finished(rank=True, columns=512) == ledger.finished(rank=True)  # no layer is wider
+    assert ledger.finished(rank=True, columns=100) == {("gone", "digit")}
+    ledger.add("three", {"modules": ranks("bare", 100)})
+    assert ledger.finished(rank=True, columns=100) == {("gone", "digit"), ("bare", "digit")}
+    assert len(ledger.finished()) == 3

@@ -246,3 +246,66 @@ def test_a_models_own_training_changes_what_it_names_alone() -> None:
     of_zoo, own = (recipe(config, name, 0).training for name in ("greyscale", "digit"))
     assert of_zoo is not None
     assert own == dataclasses.replace(of_zoo, epochs=3)
+
+
+def test_pairs_of_a_model_with_itself_or_with_others_alone() -> None:
+    ends = ["grid.senders=[greyscale,colour_only]", "grid.receivers=[greyscale,colour_only]", "grid.cuts=[layer1]"]
+    for pairs, expected in (
+        ("self", {("greyscale", "greyscale"), ("colour_only", "colour_only")}),
+        ("other", {("greyscale", "colour_only"), ("colour_only", "greyscale")}),
+    ):
+        table = plan(*ends, "grid.runs=1", f"grid.pairs={pairs}")
+        assert set(table.select("sender", "receiver").iter_rows()) == expected
+        assert table.height == 2
+    with pytest.raises(InputError, match=r"grid is empty.*pairs=self a model that is both"):
+        plan("grid.senders=[noise]", "grid.pairs=self")
+
+
+def test_a_key_of_the_protocol_can_take_several_values() -> None:
+    table = plan("grid.vary={label_offset:[0,3],l1:[0,0.01]}", "grid.runs=1", "grid.cuts=[layer1]")
+    plain = plan("grid.runs=1", "grid.cuts=[layer1]")
+    assert table.height == 4 * plain.height
+    assert table.schema["l1"] == pl.Float64()  # as the protocol has it, whatever was written
+    cell = table.filter(sender="digit", receiver="digit")
+    assert set(cell.select("label_offset", "l1").iter_rows()) == {(0, 0.0), (0, 0.01), (3, 0.0), (3, 0.01)}
+
+
+def test_the_cells_of_a_block_share_batch_size_and_bn_mode() -> None:
+    table = plan("grid.vary={bn_mode:[adapt,frozen],batch_size:[32,64],epochs:[1,2]}", "grid.runs=1")
+    blocks = make_blocks(table, 1000, 1)
+    assert blocks.group_by("block").agg(pl.col("bn_mode", "batch_size").n_unique()).drop("block").unique().rows() == [
+        (1, 1)
+    ]
+    assert blocks["block"].n_unique() == 6 * 4  # senders x combinations: epochs may differ within a block
+
+
+def test_varied_cells_have_protocols_and_ids_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    cells = planned_cells(make_sweep("grid.vary={label_offset:[0,1]}", "grid.senders=[digit]", "grid.cuts=[layer4]"))
+    assert [cell.spec.protocol.label_offset for cell in cells] == [0, 1]
+    assert cells[0].id != cells[1].id
+    (alone,) = planned_cells(make_sweep("protocol.label_offset=1", "grid.senders=[digit]", "grid.cuts=[layer4]"))
+    assert alone.id == cells[1].id  # whatever else is in the grid
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("grid.vary={depth:[1]}", "grid.vary.depth is no key of the protocol; allowed: stitch, init"),
+        ("grid.vary={epochs:3}", "grid.vary.epochs=3 is no list of values"),
+        ("grid.vary={epochs:[]}", "is no list of values"),
+        ("grid.vary={epochs:[1,1.5]}", "grid.vary.epochs holds 1.5, which is no int"),
+        ("grid.vary={epochs:[1,0]}", "grid.vary.epochs=0 is out of range"),
+        ("grid.vary={l1:[a]}", "grid.vary.l1 holds 'a', which is no number"),
+        ("grid.vary={bn_mode:[adapt,thawed]}", "grid.vary.bn_mode=thawed is unknown; allowed: adapt, frozen"),
+        ("grid.vary={epochs:[2,2]}", "names a value twice"),
+    ],
+)
+def test_values_that_cant_be_varied(argument: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        plan(argument)
+
+
+def test_what_a_search_finds_cant_be_varied() -> None:
+    with pytest.raises(InputError, match=r"grid\.vary\.epochs is what the search finds"):
+        plan("search=per_cell", "grid.vary={epochs:[1,2]}")
