@@ -14,14 +14,14 @@ BAD_INPUT = 2
 _SIGPIPE = 141  # what a shell reports for a program that SIGPIPE ended
 
 
-def run(main: Callable[[Sequence[str] | None], None], argv: Sequence[str] | None = None) -> int:
-    """Run a script's ``main`` and return its exit status.
+def run(main: Callable[[Sequence[str] | None], int | None], argv: Sequence[str] | None = None) -> int:
+    """Run a script's ``main`` and return its exit status: what it returns, 0 for None.
 
     Bad input, an unreadable file and a data page that Polars can't decode become one line, ``error: ...``, on stderr
     and status 2. A reader that closes the pipe early (``| head``) is no error worth a message.
     """
     try:
-        main(argv)
+        status = main(argv)
         sys.stdout.flush()
     except BrokenPipeError:
         # Python flushes stdout once more at exit, which would complain again.
@@ -30,7 +30,7 @@ def run(main: Callable[[Sequence[str] | None], None], argv: Sequence[str] | None
     except (InputError, OSError, pl.exceptions.ComputeError) as error:
         print(f"error: {first_line(error)}", file=sys.stderr)
         return BAD_INPUT
-    return 0
+    return status or 0
 
 
 def first_line(error: BaseException) -> str:

@@ -1,6 +1,7 @@
-"""Two sweeps cell by cell: the mean paired difference of their accuracies.
+"""Two sweeps cell by cell: the mean paired difference of their accuracies. Or one sweep against published numbers.
 
 python analysis/compare.py results/<sweep A> results/<sweep B> [--unit run]
+python analysis/compare.py results/<sweep> --reference smith2025
 """
 
 from __future__ import annotations
@@ -12,25 +13,53 @@ from collections.abc import Sequence
 import polars as pl
 
 from analysis.blocks import NONE, Block
+from analysis.claims import NOT_MEASURED, borne_out, check_claims
 from analysis.cli import run
 from analysis.formats import as_table
 from analysis.load import Results, load
 from analysis.paired import PairedDifference, paired_difference
+from analysis.published import REFERENCES
+from analysis.verdict import judge
+from analysis.verdict_text import claims_text, verdict_text
 from stitching_core.errors import InputError
 from stitching_core.record import OK
 
 MATCH = ("run", "sender", "sender_cut", "receiver", "receiver_cut", "fit_data", "eval_data")
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-    """Print the difference on each evaluation data and over all."""
-    parser = argparse.ArgumentParser(description="Mean paired difference of accuracy between two sweeps, A minus B.")
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the comparison; its exit status is 1 for a sweep that its reference does not bear out."""
+    parser = argparse.ArgumentParser(
+        description="Mean paired difference of accuracy between two sweeps, A minus B; or one sweep and published ones."
+    )
     parser.add_argument("a", help="results/<sweep A>")
-    parser.add_argument("b", help="results/<sweep B>")
+    parser.add_argument("b", nargs="?", help="results/<sweep B>")
+    parser.add_argument(
+        "--reference",
+        help=f"published numbers in place of a second sweep ({', '.join(REFERENCES)}); exit status 1 if A is not as "
+        "published, if a claim of the paper fails, or if nothing can be judged by either",
+    )
     parser.add_argument(
         "--unit", choices=("cell", "run"), default="cell", help="what the interval is over (%(default)s)"
     )
     args = parser.parse_args(argv)
+    if (args.b is None) == (args.reference is None):
+        raise InputError("compare one sweep with either a second one or --reference; expected exactly one of them")
+    if args.reference is not None:
+        return _with_reference(load(args.a), args.reference)
+    _two_sweeps(args)
+    return 0
+
+
+def _with_reference(results: Results, reference: str) -> int:
+    verdict = judge(results, reference)
+    claims = [one for one in check_claims({verdict.experiment: results}) if one.status != NOT_MEASURED]
+    print(verdict_text(verdict) + (f"\n{claims_text(claims)}" if claims else ""), end="")
+    return 0 if borne_out(verdict, claims) else 1
+
+
+def _two_sweeps(args: argparse.Namespace) -> None:
+    """Print the difference on each evaluation data and over all."""
     results_a, results_b = load(args.a), load(args.b)
     (a, merged_a), (b, merged_b) = _values(results_a), _values(results_b)
     if a.join(b, on=MATCH, how="semi", nulls_equal=True).is_empty():

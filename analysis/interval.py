@@ -9,9 +9,7 @@ from scipy import stats
 CONFIDENCE = 0.95
 
 
-def prediction_interval(
-    mean: float, sd: float, n: int, m: int, confidence: float = CONFIDENCE
-) -> tuple[float, float]:
+def prediction_interval(mean: float, sd: float, n: int, m: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
     r"""Prediction interval of the mean of ``m`` new runs: mean ± t(n - 1) * sd * sqrt(1/m + 1/n).
 
     For runs that are draws from one normal distribution, published and new. Where ``sd`` is a pooled one it is known
