@@ -9,8 +9,9 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from analysis.comparison import ENDED_WELL
 from analysis.load import Results
-from stitching_core.record import NOISE, OK, RANDOM_INIT, TRAINED
+from stitching_core.record import NOISE, RANDOM_INIT, TRAINED
 
 # What a sender's training rewarded. `mix` is neither: a third of its images has only a digit, a third only a colour.
 COLOUR_CUE = ("colour", "colour_only", "correlated")
@@ -101,8 +102,7 @@ def _ranked(sweep: Results) -> pl.DataFrame:
 
 def _cells(sweep: Results) -> pl.DataFrame:
     """The cells, without measures where they did not end well."""
-    ok = (pl.col("status") == OK) & pl.col("accuracy").is_not_nan().fill_null(False)
-    return sweep.cells.with_columns(pl.when(ok).then(pl.col("accuracy", "penalty"))).collect()
+    return sweep.cells.with_columns(pl.when(ENDED_WELL).then(pl.col("accuracy", "penalty"))).collect()
 
 
 def _no_worse(cells: pl.DataFrame) -> Checked:

@@ -10,8 +10,10 @@ from typing import Any
 import polars as pl
 
 from analysis.interval import allowed_outside, prediction_interval
+from stitching_core.record import OK
 
 WITHIN, OUTSIDE, NOT_JUDGED = "within", "outside", "not judged"
+ENDED_WELL = ((pl.col("status") == OK) & pl.col("accuracy").is_not_nan()).fill_null(False)
 MIN_RUNS = 3  # published runs; the spread of fewer says next to nothing
 
 KEYS = ("receiver", "sender", "cut", "eval_data")
@@ -80,6 +82,18 @@ def pooled_spread(known: pl.DataFrame, spread: pl.Expr) -> float:
 def compare(
     ours: pl.DataFrame, known: pl.DataFrame, comparable: bool, pooled: float, least: Callable[[float], float]
 ) -> Comparison:
+    """Put what a sweep measured beside what was published, and judge it.
+
+    Args:
+        ours: ``KEYS``, ``ours``, ``ours_sd``, ``ours_n`` and ``lost`` of each cell.
+        known: ``KEYS``, ``mean``, ``sd`` and ``n`` of published ones.
+        comparable: whether the sweep was made as the published runs; nothing is judged otherwise.
+        pooled: the spread that is shown with the table.
+        least: the sd that a cell of such a published mean has at least.
+
+    Returns:
+        The cells that both have.
+    """
     theirs = known.select(*KEYS, published="mean", published_sd="sd", published_n="n")
     both = theirs.join(ours, on=KEYS, nulls_equal=True, maintain_order="left")
     rows = list(_judged(both, comparable, least))
@@ -93,8 +107,7 @@ def _judged(both: pl.DataFrame, comparable: bool, least: Callable[[float], float
         row["verdict"] = NOT_JUDGED
         if comparable and row["published_n"] >= MIN_RUNS:
             row["sd"] = max(row["published_sd"], least(row["published"]))
-            row["low"], row["high"] = prediction_interval(
-                row["published"], row["sd"], row["published_n"], runs or row["lost"]
-            )
+            new = runs or row["lost"]  # of a cell that has no mean the interval is shown all the same
+            row["low"], row["high"] = prediction_interval(row["published"], row["sd"], row["published_n"], new)
             row["verdict"] = OUTSIDE if mean is None or not row["low"] <= mean <= row["high"] else WITHIN
         yield {name: row.get(name) for name in SCHEMA}

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import polars as pl
 
 from analysis import published
-from analysis.comparison import KEYS, Comparison, compare, pooled_spread
+from analysis.comparison import ENDED_WELL, KEYS, Comparison, compare, pooled_spread
 from analysis.interval import binomial_sd
 from analysis.load import Results
 from analysis.setting import differences, experiment_of
-from stitching_core.record import OK
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ def _ranks(results: Results, cells: pl.LazyFrame, known: pl.DataFrame, comparabl
 def _own_cut(cells: pl.LazyFrame) -> pl.LazyFrame:
     """Cells that join a front to a tail at one cut, as all published ones do; noise has no cut of its own."""
     return cells.filter(pl.coalesce("sender_cut", "receiver_cut") == pl.col("receiver_cut")).with_columns(
-        cut="receiver_cut", ok=(pl.col("status") == OK) & pl.col("accuracy").is_not_nan().fill_null(False)
+        cut="receiver_cut", ok=ENDED_WELL
     )
 
 

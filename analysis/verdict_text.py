@@ -65,13 +65,13 @@ def _notes(verdict: Verdict) -> Iterator[str]:
         pooled = f"{100 * verdict.accuracy.pooled:.2f} points"
         pooled += "" if verdict.ranks is None else f"; of ranks {100 * verdict.ranks.pooled:.0f}% of the published mean"
         yield (
-            f"interval: {CONFIDENCE:.0%} prediction interval of the mean of n new runs, Student t; its sd is the largest "
-            f"of the cell's own, the pooled one of the stitched cells ({pooled}) and, of accuracies, that of counting "
-            f"{ITEMS:,} items. Cells with fewer than {MIN_RUNS} published runs are not judged."
+            f"interval: {CONFIDENCE:.0%} prediction interval of the mean of n new runs, Student t; its sd is the "
+            f"largest of the cell's own, the pooled one of the stitched cells ({pooled}) and, of accuracies, that of "
+            f"counting {ITEMS:,} items. Cells with fewer than {MIN_RUNS} published runs are not judged."
         )
         yield (
-            "Cells of a run share base models and fall outside together; the allowed number is that of independent ones, "
-            "and is therefore exceeded by chance more often than one time in twenty."
+            "Cells of a run share base models and fall outside together; the allowed number is that of independent "
+            "ones, and chance exceeds it more often than one time in twenty."
         )
     lost = verdict.accuracy.table["lost"].sum()
     for number, text in (
