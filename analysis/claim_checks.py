@@ -1,6 +1,7 @@
 """The checks behind the claims: from a sweep's cells and ranks to whether a criterion is met, and the numbers.
 
-Only cells that ended well count in a mean; how many did not is said, and a sender or cut of which none did fails.
+Only cells that ended well count in a mean; how many did not is said, and a sender or cut of which none did fails. To be
+no worse than a network that did not learn its task says nothing: its cells are no cells here.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ NOISE_ACCURACY = 0.995  # what rounds to 100%; the lowest published mean of a ce
 # Where published ranks part: the mean rank at the stitch of every digit-cue sender is over four times that of every
 # colour-cue sender (1.7 to 2.1 times at the other cuts).
 RANK_CUTS = ("layer1", "layer2", "layer3")
+
+NO_CELL = "no finished cell of it between networks that learnt their task"
 
 Checked = tuple[bool | None, str]  # None: there are no cells for it
 
@@ -55,7 +58,7 @@ def noise(sweep: Results) -> Checked:
     """Mean over receivers and runs >= NOISE_ACCURACY at every cut, for points of noise."""
     its = _cells(sweep).filter(sender_kind=NOISE)
     if _unmeasured(its):
-        return None, "no cell of it"
+        return None, NO_CELL
     mean = pl.col("accuracy").mean()
     cuts = its.group_by("receiver_cut", maintain_order=True).agg(mean)
     lowest = its.group_by("receiver", "receiver_cut", maintain_order=True).agg(mean).drop_nulls().sort("accuracy")
@@ -78,7 +81,7 @@ def rank(sweep: Results) -> Checked:
     parts = value.filter(of_colour).max() < value.filter(of_digit).min()
     parted = runs.group_by("run").agg(parts.alias("parted"))["parted"].drop_nulls()
     if parted.is_empty():
-        return None, "no ranks at the stitch of both kinds of sender"
+        return None, "no ranks at the stitch, in one run, of both kinds of sender"
     senders = runs.group_by("cue", "sender", maintain_order=True).agg(value.mean(), pl.col("accuracy").mean())
     accuracy = pl.col("accuracy")
     lag = round(senders.select(accuracy.filter(of_digit).max() - accuracy.filter(of_colour).min()).item(), _DECIMALS)
@@ -101,14 +104,17 @@ def _ranked(sweep: Results) -> pl.DataFrame:
 
 
 def _cells(sweep: Results) -> pl.DataFrame:
-    """The cells, without measures where they did not end well."""
-    return sweep.cells.with_columns(pl.when(ENDED_WELL).then(pl.col("accuracy", "penalty"))).collect()
+    """The cells between networks that learnt their task, without measures where they did not end well."""
+    unlearned = sweep.models.filter(learned=False).select("hash").collect()["hash"].implode()
+    of_unlearned = pl.any_horizontal(pl.col("sender_hash", "receiver_hash").is_in(unlearned).fill_null(False))
+    measures = pl.when(ENDED_WELL).then(pl.col("accuracy", "penalty"))
+    return sweep.cells.filter(~of_unlearned).with_columns(measures).collect()
 
 
 def _no_worse(cells: pl.DataFrame) -> Checked:
     """Whether each sender is at most MARGIN worse than the uncut receiver: its penalty over cuts, then over runs."""
     if _unmeasured(cells):
-        return None, "no cell of it"
+        return None, NO_CELL
     runs = cells.group_by("sender", "run", maintain_order=True).agg(pl.col("accuracy", "penalty").mean())
     senders = runs.group_by("sender", maintain_order=True).agg(
         pl.col("accuracy", "penalty").mean(), sd=pl.col("penalty").std(ddof=1), n=pl.col("penalty").count()
