@@ -76,7 +76,8 @@ def rank(sweep: Results) -> Checked:
     than SENDER_MARGIN below a digit-cue sender. (The published ones lie above: who takes accuracy for alignment would
     find them the better aligned.)
     """
-    runs = _ranked(sweep)
+    cells = _ranked(sweep)
+    runs = cells.group_by("run", "cue", "sender", maintain_order=True).agg(pl.col("feature_rank", "accuracy").mean())
     value, of_colour, of_digit = pl.col("feature_rank"), pl.col("cue") == "colour", pl.col("cue") == "digit"
     parts = value.filter(of_colour).max() < value.filter(of_digit).min()
     parted = runs.group_by("run").agg(parts.alias("parted"))["parted"].drop_nulls()
@@ -88,19 +89,18 @@ def rank(sweep: Results) -> Checked:
     each = ", ".join(
         f"{sender} {ranked:.1f} ({_percent(share)})" for _, sender, ranked, share in senders.sort("cue").rows()
     )
-    numbers = f"mean rank (accuracy): {each}; parted in {parted.sum()} of {parted.len()} runs"
+    numbers = f"rank (accuracy) over {_cuts(cells)}: {each}; parted in {parted.sum()} of {parted.len()} runs"
     return bool(parted.all()) and lag <= SENDER_MARGIN, numbers
 
 
 def _ranked(sweep: Results) -> pl.DataFrame:
-    """Mean rank at the stitch and accuracy over RANK_CUTS, of each colour-cue and digit-cue sender in each run."""
+    """Cells of colour-cue and digit-cue senders at RANK_CUTS, with their ``cue`` and ``feature_rank`` at the stitch."""
     stitches = sweep.modules.filter(part="stitch", eval_data="correlated").select("cell_id", "feature_rank").collect()
     cells = _cells(sweep).filter(_CORRELATED, pl.col("receiver_cut").is_in(RANK_CUTS), receiver_variant="digit")
     variant = pl.col("sender_variant")
     cue = pl.when(variant.is_in(COLOUR_CUE)).then(pl.lit("colour"))
     cells = cells.filter(sender_kind=TRAINED).with_columns(cue=cue.when(variant.is_in(DIGIT_CUE)).then(pl.lit("digit")))
-    measured = cells.drop_nulls(["accuracy", "cue"]).join(stitches, on="cell_id", maintain_order="left")
-    return measured.group_by("run", "cue", "sender", maintain_order=True).agg(pl.col("feature_rank", "accuracy").mean())
+    return cells.drop_nulls(["accuracy", "cue"]).join(stitches, on="cell_id", maintain_order="left")
 
 
 def _cells(sweep: Results) -> pl.DataFrame:
@@ -119,7 +119,7 @@ def _no_worse(cells: pl.DataFrame) -> Checked:
     senders = runs.group_by("sender", maintain_order=True).agg(
         pl.col("accuracy", "penalty").mean(), sd=pl.col("penalty").std(ddof=1), n=pl.col("penalty").count()
     )
-    numbers = "stitched minus uncut, in points: " + ", ".join(_gains(senders)) + _lost(cells)
+    numbers = f"stitched minus uncut, in points, over {_cuts(cells)}: {', '.join(_gains(senders))}{_lost(cells)}"
     return bool((senders["penalty"].round(_DECIMALS) <= MARGIN).fill_null(False).all()), numbers
 
 
@@ -131,6 +131,10 @@ def _gains(senders: pl.DataFrame) -> Iterator[str]:
         spread = "" if row["sd"] is None else f" ±{100 * row['sd']:.2f}"
         runs = f"{row['n']} run{'s'[: row['n'] > 1]}"
         yield f"{row['sender']} {-100 * row['penalty'] + 0.0:+.2f}{spread} ({_percent(row['accuracy'])}, {runs})"
+
+
+def _cuts(cells: pl.DataFrame) -> str:
+    return ", ".join(cells["receiver_cut"].unique(maintain_order=True))
 
 
 def _percent(share: float | None) -> str:
