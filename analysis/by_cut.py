@@ -53,14 +53,10 @@ def by_cut(
     baselines = _baselines(group, axis, looks)
     if rows.filter(pl.col("sender_cut") != pl.col("receiver_cut")).height:
         cuts = [cut for cut in rows["sender_cut"].unique(maintain_order=True) if cut is not None]
-        panels = [
-            Panel(
-                shown(name),
-                axis.labels,
-                [*baselines, *_by_sender_cut(rows.filter(pl.col(group.hue) == name), cuts, axis)],
-            )
-            for name in names
-        ]
+        panels = []
+        for name in names:
+            lines = _by_sender_cut(rows.filter(pl.col(group.hue) == name), cuts, axis)
+            panels.append(Panel(shown(name), axis.labels, [*baselines, *lines]))
         hue = "cut of the sender"
     else:
         lines = [
@@ -108,7 +104,7 @@ def _label(name: str, floors: Mapping[str, str | None], rows: pl.DataFrame) -> s
 def cut_order(rows: pl.DataFrame) -> list[str]:
     """The receiver cuts of all lines in one order, though a line may lack some."""
     order: list[str] = []
-    for _, line in rows.group_by("sender", "sender_cut", "receiver", "run", maintain_order=True):
+    for _, line in rows.group_by("sender", "receiver", "run", maintain_order=True):
         place = 0
         for cut in line["receiver_cut"]:
             if cut not in order:

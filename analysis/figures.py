@@ -61,10 +61,10 @@ def main(argv: Sequence[str] | None = None) -> None:
 def figures(results: Results, folder: Path) -> list[Path]:
     """Write every figure as PNG (150 dpi), SVG and PDF; the folder is made if need be.
 
-    ``heatmap_<receiver>_<fit_data>_<eval_data>``; ``accuracy_...``: accuracy against cut; where the sweep measured ranks,
-    ``rank_...`` and ``rank_stitch_...``: feature rank at the first receiver layer after the stitch and of the stitch,
-    against cut; and ``ranks_...``: of every layer. In a sweep of one sender into several receivers the names of all but
-    heatmaps start with the sender's name.
+    ``heatmap_<receiver>_<fit_data>_<eval_data>``; ``accuracy_...``: accuracy against cut; where the sweep measured
+    ranks, ``rank_...`` and ``rank_stitch_...``: feature rank at the first receiver layer after the stitch and of the
+    stitch, against cut; and ``ranks_...``: of every layer. In a sweep of one sender into several receivers all but the
+    heatmaps have the sender's name in place of the receiver's.
 
     Returns:
         The files.

@@ -43,8 +43,8 @@ def groups(measured: Measured) -> Iterator[Group]:
 
     A sweep of one sender into several receivers (experiments 1f and 4a of Smith et al. 2025) has a line for each
     receiver; any other has a figure for each receiver and a line for each sender (2e), the floors among them. Where
-    stitches are fitted on each sender's own data (2e_b) the senders share figures all the same. Where no data are common
-    to all lines, or the receiver can't read them (noise), the baseline is the uncut receiver on its own data.
+    stitches are fitted on each sender's own data (2e_b) the senders share figures all the same. Where no data are
+    common to all lines, or the receiver can't read them (noise), the baseline is the uncut receiver on its own data.
     """
     table = measured.stitched
     if table["sender"].n_unique() == 1 and table["receiver"].n_unique() > 1:

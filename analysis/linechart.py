@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from analysis.chart import Chart, Line, Panel, Point
+from analysis.styles import Style
 
 ACROSS = 2  # panels side by side
 DODGE = 0.32  # what the lines of a place spread over, in places
@@ -21,30 +23,35 @@ FAILED_LABEL = "failed or diverged"
 
 def draw_chart(chart: Chart) -> Figure:
     """The chart as a figure, with its legend outside of the axes."""
+    handles = _handles(chart)
     across = min(ACROSS, len(chart.panels))
     down = -(-len(chart.panels) // across)
     places = max(len(panel.ticks) for panel in chart.panels)
-    width = max(3.4, places * (0.24 if chart.dense else 0.95))
-    figure = Figure(
-        figsize=(across * width + 2.6, down * (3.0 if chart.dense else 3.1) + 0.9 + (0.7 if chart.dense else 0)),
-        layout="constrained",
-    )
-    every = figure.subplots(down, across, squeeze=False, sharey=True).flatten().tolist()
-    for axes, panel in zip(every, chart.panels, strict=False):
+    if chart.dense:
+        size = (across * max(4.0, places * 0.24) + 2, down * 2.2 + 2.2)
+    else:
+        size = (across * max(3.6, places * 0.95) + 2.2, down * 3.0 + 1.2)
+    figure = Figure(figsize=(size[0], max(size[1], 0.17 * len(handles) + 1.5)), layout="constrained")
+    every: list[Axes] = figure.subplots(down, across, squeeze=False, sharey=True).flatten().tolist()
+    used, spare = every[: len(chart.panels)], every[len(chart.panels) :]
+    alike = len({tuple(panel.ticks) for panel in chart.panels}) == 1
+    for place, (axes, panel) in enumerate(zip(used, chart.panels, strict=True)):
         _panel(axes, panel, chart)
-    for axes in every[len(chart.panels) :]:
+        if place % across == 0:
+            axes.set_ylabel(chart.y_label)
+        lowest = place + across >= len(used)
+        if lowest:
+            axes.set_xlabel(chart.x_label)
+        if alike and not lowest:
+            axes.tick_params(labelbottom=False)
+    for axes in spare:
         axes.set_axis_off()
-    every[0].set_ylim(limits(chart))
-    for row in range(down):
-        every[row * across].set_ylabel(chart.y_label)
-    for axes in (
-        every[:: len(every)]
-        if len(chart.panels) == 1
-        else every[max(0, len(chart.panels) - across) : len(chart.panels)]
-    ):
-        axes.set_xlabel(chart.x_label)
+    used[0].set_ylim(limits(chart))
     figure.suptitle("\n".join([chart.title, chart.reading(), *chart.notes]), fontsize=9)
-    _legend(figure, chart)
+    figure.legend(
+        list(handles.values()), list(handles), loc="outside right center", title=chart.hue, frameon=False,
+        fontsize=8, title_fontsize=8, alignment="left", handlelength=3,
+    )  # fmt: skip
     return figure
 
 
@@ -88,7 +95,6 @@ def _panel(axes: Axes, panel: Panel, chart: Chart) -> None:
 
 def _line(axes: Axes, line: Line, shift: float, chart: Chart) -> None:
     scale, look = _scale(chart), line.style
-    dashes = "-" if look.dashes is None else (0, look.dashes)
     for piece in _pieces(line.points):
         x = [point.place + shift for point in piece]
         bands = [point.band(chart.band) for point in piece]
@@ -97,16 +103,15 @@ def _line(axes: Axes, line: Line, shift: float, chart: Chart) -> None:
             axes.fill_between(x, low, high, color=look.colour, alpha=0.15, linewidth=0)
         means = [scale * point.mean for point in piece]
         axes.plot(
-            x, means, color=look.colour, linestyle=dashes, linewidth=1.3, marker=look.marker,
+            x, means, color=look.colour, linestyle=_dashes(look), linewidth=1.3, marker=look.marker,
             markersize=2.5 if chart.dense else 5, markeredgewidth=0,
         )  # fmt: skip
-        for place, point in zip(x, piece, strict=True):
-            if len(point.values) > 1:
-                size = 1.5 if chart.dense else 3
-                axes.plot(
-                    [place] * len(point.values), [scale * value for value in point.values], linestyle="", marker="o",
-                    markersize=size, markerfacecolor="white", markeredgecolor=look.colour, markeredgewidth=0.7, zorder=3,
-                )  # fmt: skip
+    # One run is its own mean.
+    runs = [(point.place + shift, scale * value) for point in line.points if point.values[1:] for value in point.values]
+    axes.plot(
+        [place for place, _ in runs], [value for _, value in runs], linestyle="", marker="o", zorder=3,
+        markersize=1.5 if chart.dense else 3, markerfacecolor="white", markeredgecolor=look.colour, markeredgewidth=0.7,
+    )  # fmt: skip
     for point in line.points:
         if point.failed:
             axes.plot(
@@ -117,7 +122,7 @@ def _line(axes: Axes, line: Line, shift: float, chart: Chart) -> None:
 
 def _baseline(axes: Axes, line: Line, places: int, scale: float) -> None:
     look = line.style
-    options = {"color": look.colour, "linestyle": (0, look.dashes or ()), "linewidth": 1.1, "zorder": 1.5}
+    options: dict[str, Any] = {"color": look.colour, "linestyle": _dashes(look), "linewidth": 1.1, "zorder": 1.5}
     means = [scale * point.mean for point in line.points]
     if len(means) == places and math.isclose(min(means), max(means)):
         axes.axhline(means[0], **options)
@@ -141,33 +146,29 @@ def _pieces(points: Sequence[Point]) -> list[list[Point]]:
     return pieces
 
 
-def _legend(figure: Figure, chart: Chart) -> None:
+def _handles(chart: Chart) -> dict[str, Line2D]:
+    """What stands in the legend, by label: the lines, then baselines and what failed."""
+    lines = [line for panel in chart.panels for line in panel.lines]
+    several = len({line.style.colour for line in lines if line.baseline}) > 1
     handles: dict[str, Line2D] = {}
-    several = len({line.style.colour for panel in chart.panels for line in panel.lines if line.baseline}) > 1
-    for line in sorted((line for panel in chart.panels for line in panel.lines), key=lambda line: line.baseline):
-        look = line.style
-        colour = "0.4" if line.baseline and several else look.colour
-        dashes = "-" if look.dashes is None else (0, look.dashes)
-        label = f"{line.label},\nin each one's colour" if line.baseline and several else line.label
-        handles.setdefault(
-            label,
-            Line2D(
-                [],
-                [],
-                color=colour,
-                linestyle=dashes,
-                marker=look.marker,
-                linewidth=1.3,
-                markersize=5,
-                markeredgewidth=0,
-            ),
-        )
+    for line in sorted(lines, key=lambda line: line.baseline):
+        own = line.baseline and several
+        colour = "0.4" if own else line.style.colour
+        label = f"{line.label},\nin each one's colour" if own else line.label
+        handles.setdefault(label, _handle(colour, _dashes(line.style), line.style.marker))
     if chart.failed:
-        handles[FAILED_LABEL] = Line2D([], [], color="0.4", linestyle="", marker="x", markersize=5, markeredgewidth=1.3)
-    figure.legend(
-        list(handles.values()), list(handles), loc="outside right upper", title=chart.hue, frameon=False,
-        fontsize=8, title_fontsize=8, alignment="left", handlelength=3,
-    )  # fmt: skip
+        handles[FAILED_LABEL] = _handle("0.4", "", "x", edge=1.3)
+    return handles
+
+
+def _handle(colour: str, linestyle: Any, marker: str, edge: float = 0) -> Line2D:
+    return Line2D(
+        [], [], color=colour, linestyle=linestyle, marker=marker, linewidth=1.3, markersize=5, markeredgewidth=edge
+    )
+
+
+def _dashes(style: Style) -> Any:
+    return "-" if style.dashes is None else (0, style.dashes)
 
 
 def _scale(chart: Chart) -> float:

@@ -12,6 +12,7 @@ from analysis.tables import DEFAULT_BY, stitchability
 from stitching_core.record import OK
 
 BY = (*DEFAULT_BY, "run")
+_MODULE = ("cell_id", "model", "seed", "eval_data", "part", "module", "position", "feature_rank")
 RECEIVER, STITCH = "receiver", "stitch"  # parts of a stitched network
 
 
@@ -63,9 +64,7 @@ def ranks(results: Results, stitched: pl.DataFrame, part: str) -> Measured | Non
     Returns:
         None where the sweep measured no ranks.
     """
-    modules = results.modules.select(
-        "cell_id", "model", "seed", "eval_data", "part", "module", "position", "feature_rank"
-    )
+    modules = results.modules.select(_MODULE)
     of_part = modules.filter(pl.col("part") == part).sort("position", descending=part == STITCH, maintain_order=True)
     at = of_part.unique(["cell_id", "eval_data"], keep="first", maintain_order=True)
     cells = _ok(results).join(at, on=["cell_id", "eval_data"], how="inner", maintain_order="left").collect()
@@ -93,9 +92,7 @@ def module_ranks(results: Results) -> tuple[pl.DataFrame, pl.DataFrame]:
         Of stitched networks: columns of ``BY``, part, module, position and value, by position. Of uncut receivers:
         receiver, run, eval_data, receiver_variant, module, position and value.
     """
-    modules = results.modules.select(
-        "cell_id", "model", "seed", "eval_data", "part", "module", "position", "feature_rank"
-    )
+    modules = results.modules.select(_MODULE)
     measured = modules.filter(pl.col("cell_id").is_not_null(), pl.col("part").is_not_null())
     stitched = (
         _ok(results)
