@@ -55,12 +55,12 @@ def by_cut(
         cuts = [cut for cut in rows["sender_cut"].unique(maintain_order=True) if cut is not None]
         panels = []
         for name in names:
-            lines = _by_sender_cut(rows.filter(pl.col(group.hue) == name), cuts, axis)
-            panels.append(Panel(shown(name), axis.labels, [*baselines, *lines]))
+            lines = _by_sender_cut(rows.filter(pl.col(group.hue) == name), cuts, axis, looks[name])
+            panels.append(Panel(label(name, floors, rows), axis.labels, [*baselines, *lines]))
         hue = "cut of the sender"
     else:
         lines = [
-            Line(_label(name, floors, rows), looks[name], _points(rows.filter(pl.col(group.hue) == name), axis))
+            Line(label(name, floors, rows), looks[name], _points(rows.filter(pl.col(group.hue) == name), axis))
             for name in names
         ]
         panels = [Panel("", axis.labels, [*baselines, *lines])]
@@ -81,11 +81,13 @@ def by_cut(
 
 def title(what: str, group: Group) -> str:
     """What was measured, into or out of which network, and on which data."""
-    where = f"stitched into {shown(group.fixed)}" if group.hue == SENDER else f"sender {shown(group.fixed)}"
-    return f"{what}: {where}\nstitch fitted on {_data(group.fit_data)}, evaluated on {_data(group.eval_data)}"
+    name, fit, evaluated = shown(group.fixed), _data(group.fit_data), _data(group.eval_data)
+    where = f"stitched into {name}" if group.hue == SENDER else f"sender {name}, stitched into each receiver"
+    data = f"and evaluated on {fit}" if fit == evaluated else f"on {fit}, evaluated on {evaluated}"
+    return f"{what}: {where}\nstitch fitted {data}"
 
 
-def uncut_label(group: Group) -> str:
+def uncutlabel(group: Group) -> str:
     """Of the baseline, in the legend."""
     return "uncut receiver, on its own data" if group.own_baseline else "uncut receiver"
 
@@ -94,8 +96,8 @@ def _data(name: str) -> str:
     return "each sender's own data" if name == OWN else shown(name)
 
 
-def _label(name: str, floors: Mapping[str, str | None], rows: pl.DataFrame) -> str:
-    """A noise sender among others says what it is evaluated on."""
+def label(name: str, floors: Mapping[str, str | None], rows: pl.DataFrame) -> str:
+    """A network's name; a noise sender among others says what it was evaluated on."""
     if floors.get(name) == NOISE and rows["eval_data"].n_unique() > 1:
         return f"{shown(name)} (on noise)"
     return shown(name)
@@ -123,11 +125,11 @@ def _points(rows: pl.DataFrame, axis: CutAxis) -> list[Point]:
     return points
 
 
-def _by_sender_cut(rows: pl.DataFrame, cuts: Sequence[str], axis: CutAxis) -> list[Line]:
+def _by_sender_cut(rows: pl.DataFrame, cuts: Sequence[str], axis: CutAxis, whole: Style) -> list[Line]:
     looks = dict(zip(cuts, sequence(len(cuts)), strict=True))
     lines = []
     for (cut,), line in rows.group_by("sender_cut", maintain_order=True):
-        look = UNCUT_STYLE if cut is None else looks[str(cut)]
+        look = whole if cut is None else looks[str(cut)]
         lines.append(Line("no cut (noise)" if cut is None else str(cut), look, _points(line, axis)))
     return lines
 
@@ -145,5 +147,5 @@ def _baselines(group: Group, axis: CutAxis, looks: Mapping[str, Style]) -> list[
             if here.height:
                 points.append(Point(place, tuple(here.sort("run")["value"].to_list())))
         style = UNCUT_STYLE if group.hue == SENDER else Style(looks[name].colour, dashes=UNCUT_STYLE.dashes)
-        lines.append(Line(uncut_label(group), style, points, baseline=True))
+        lines.append(Line(uncutlabel(group), style, points, baseline=True))
     return lines

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from analysis.by_cut import cut_order, title, uncut_label
+from analysis.by_cut import cut_order, label, title, uncut_label
 from analysis.chart import SD, Chart, Line, Panel, Point
 from analysis.groups import SENDER, Group
 from analysis.measured import BY, STITCH
-from analysis.names import in_order, shown
+from analysis.names import in_order
 from analysis.styles import UNCUT_STYLE, sequence
 
 
@@ -47,7 +47,7 @@ def by_module(group: Group, stitched: pl.DataFrame, uncut: pl.DataFrame, notes: 
         points = _points(_on_data(bare, group).with_columns(part=pl.lit("")), axis)
         if points:
             lines.insert(0, Line(uncut_label(group), UNCUT_STYLE, points, baseline=True))
-        panels.append(Panel(shown(name), axis, lines))
+        panels.append(Panel(label(name, floors, rows), axis, lines))
     more = ["equal cuts of sender and receiver only"] if measured.height > rows.height else []
     more += ["a sender's layers that the receiver does not have are not drawn"] if foreign else []
     x_label = "layer (the stitch: halfway before the layer that follows it)"

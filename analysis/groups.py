@@ -59,7 +59,9 @@ def groups(measured: Measured) -> Iterator[Group]:
         own = measured.own.filter(pl.col("receiver") == receiver)
         if _fitted_on_own(rows):
             for evaluated, rows_of in _own_evaluations(rows):
-                same = uncut.filter(pl.col("eval_data") == evaluated).unique(["run", "receiver_cut"])
+                same = uncut.filter(pl.col("eval_data") == evaluated).unique(
+                    ["run", "receiver_cut"], maintain_order=True
+                )
                 yield _group(SENDER, (receiver, OWN, evaluated), rows_of, same, own)
         else:
             for (_, fit, evaluated), rows_of in split(rows):

@@ -73,16 +73,11 @@ def styles(models: Mapping[str, str | None]) -> dict[str, Style]:
 
 
 def _free(name: str, taken: set[Style]) -> Style:
-    start = zlib.crc32(name.encode())
-    every = [Style(colour, marker) for marker in MARKERS for colour in _OTHERS]
-    of_marker = len(_OTHERS)
+    first = zlib.crc32(name.encode()) % len(_OTHERS)
+    colours = _OTHERS[first:] + _OTHERS[:first]
     # One colour after the other, and only when they are all taken the next marker.
-    for marker in range(len(MARKERS)):
-        for step in range(of_marker):
-            style = every[marker * of_marker + (start + step) % of_marker]
-            if style not in taken:
-                return style
-    return every[start % len(every)]
+    every = [Style(colour, marker) for marker in MARKERS for colour in colours]
+    return next((style for style in every if style not in taken), every[0])
 
 
 def sequence(count: int) -> list[Style]:
