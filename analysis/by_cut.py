@@ -87,7 +87,7 @@ def title(what: str, group: Group) -> str:
     return f"{what}: {where}\nstitch fitted {data}"
 
 
-def uncutlabel(group: Group) -> str:
+def uncut_label(group: Group) -> str:
     """Of the baseline, in the legend."""
     return "uncut receiver, on its own data" if group.own_baseline else "uncut receiver"
 
@@ -147,5 +147,5 @@ def _baselines(group: Group, axis: CutAxis, looks: Mapping[str, Style]) -> list[
             if here.height:
                 points.append(Point(place, tuple(here.sort("run")["value"].to_list())))
         style = UNCUT_STYLE if group.hue == SENDER else Style(looks[name].colour, dashes=UNCUT_STYLE.dashes)
-        lines.append(Line(uncutlabel(group), style, points, baseline=True))
+        lines.append(Line(uncut_label(group), style, points, baseline=True))
     return lines
