@@ -66,7 +66,7 @@ def limits(chart: Chart) -> tuple[float, float]:
         if point.values
         for value in (*point.values, *(() if line.baseline else point.band(chart.band)))
     ]
-    low, high = (min(shown), max(shown)) if chart.percent else (0.0, max(shown))
+    low, high = (min(shown), max(shown)) if chart.percent else (min(0.0, *shown), max(shown))
     middle, span = (low + high) / 2, max(high - low, LEAST_SPAN)
     low, high = middle - 0.55 * span, middle + 0.55 * span
     if chart.percent and high > 100:
