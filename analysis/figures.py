@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +19,14 @@ from analysis.by_cut import ACCURACY, RANK, STITCH_RANK, by_cut
 from analysis.by_module import by_module
 from analysis.chart import Chart
 from analysis.cli import run
-from analysis.groups import Group, groups
+from analysis.groups import SENDER, Group, groups
 from analysis.heatmap import draw, draw_panels
 from analysis.linechart import draw_chart
 from analysis.load import Results, load
 from analysis.measured import RECEIVER, STITCH, accuracies, module_ranks, networks, ranks
-from analysis.styles import styles
-from analysis.tables import DEFAULT_BY, averaged_over, stitchability
+from analysis.settings import by_setting, side_by_side
+from analysis.styles import Style, styles
+from analysis.tables import stitchability
 from analysis.wide import mean_by, wide
 from stitching_core.errors import InputError
 
@@ -64,7 +65,8 @@ def figures(results: Results, folder: Path) -> list[Path]:
     ``heatmap_<receiver>_<fit_data>_<eval_data>``; ``accuracy_...``: accuracy against cut; where the sweep measured
     ranks, ``rank_...`` and ``rank_stitch_...``: feature rank at the first receiver layer after the stitch and of the
     stitch, against cut; and ``ranks_...``: of every layer. In a sweep of one sender into several receivers all but the
-    heatmaps have the sender's name in place of the receiver's.
+    heatmaps have ``from_<sender>`` in place of the receiver's name. Settings that a sweep varies have panels of their
+    own.
 
     Returns:
         The files.
@@ -101,11 +103,19 @@ def heatmaps(results: Results, folder: Path, formats: Sequence[str] = ("png", "s
 
 def charts(results: Results) -> Iterator[tuple[str, Chart]]:
     """The line charts of a sweep, and the names of their files without the suffix."""
+    looks = styles(networks(accuracies(results).stitched))
+    parts, notes = by_setting(results)
+    found: dict[str, list[tuple[str, Chart]]] = {}
+    for setting, part in parts.items():
+        for stem, chart in _charts(part, looks, notes):
+            found.setdefault(stem, []).append((setting, chart))
+    for stem, same in found.items():
+        yield stem, side_by_side(same)
+
+
+def _charts(results: Results, looks: Mapping[str, Style], notes: Sequence[str]) -> Iterator[tuple[str, Chart]]:
     accuracy = accuracies(results)
-    looks = styles(networks(accuracy.stitched))
     archs = dict(results.cells.select("receiver", "receiver_arch").unique(maintain_order=True).collect().rows())
-    averaged = averaged_over(results.cells, DEFAULT_BY).items()
-    notes = [f"averaged over {name} ({', '.join(values)})" for name, values in averaged]
     quantities = [("accuracy", ACCURACY, accuracy)]
     for kind, quantity, part in (("rank", RANK, RECEIVER), ("rank_stitch", STITCH_RANK, STITCH)):
         measured = ranks(results, accuracy.stitched, part)
@@ -124,7 +134,8 @@ def charts(results: Results) -> Iterator[tuple[str, Chart]]:
 
 
 def _stem_of(kind: str, group: Group) -> str:
-    return _stem(kind, group.fixed, group.fit_data, group.eval_data)
+    of_sender = () if group.hue == SENDER else ("from",)
+    return _stem(kind, *of_sender, group.fixed, group.fit_data, group.eval_data)
 
 
 def _stem(*names: object) -> str:

@@ -49,7 +49,7 @@ def test_one_sender_into_many_receivers_is_named_by_the_sender(
     tmp_path: Path, make_cell: Callable[..., dict[str, Any]], write: Callable[..., Path]
 ) -> None:
     folder = write(tmp_path / "tiny", [make_cell(receiver=name, sender="a/b") for name in ("digit", "mix")])
-    assert [stem for stem, _ in charts(load(folder))] == ["accuracy_a-b_mnist_mnist"]
+    assert [stem for stem, _ in charts(load(folder))] == ["accuracy_from_a-b_mnist_mnist"]
 
 
 def test_all_cuts_is_one_matrix_per_sender(

@@ -135,18 +135,33 @@ def test_all_cuts_have_a_panel_for_each_sender(tmp_path: Path, make_cell: Cell, 
     assert styles[0]["layer1"].style == styles[1]["layer1"].style != styles[0]["layer2"].style
 
 
-def test_what_is_averaged_over_and_what_is_left_out_is_said(tmp_path: Path, make_cell: Cell, write: Write) -> None:
+def test_what_falls_on_the_same_layer_is_said(tmp_path: Path, make_cell: Cell, write: Write) -> None:
+    cells = [make_cell(sender_cut=cut, receiver_arch="resnet18") for cut in ("layer4", "avgpool")]
+    chart = _only(write(tmp_path / "tiny", cells))
+    assert chart.panels[0].ticks == ["Linear\n(layer4)"]
+    assert chart.notes == ["avgpool is not drawn: it falls on the same layer as layer4"]
+
+
+def test_what_a_sweep_varies_has_panels(tmp_path: Path, make_cell: Cell, write: Write) -> None:
     cells = [
-        make_cell(accuracy, sender_cut=cut, receiver_arch="resnet18", protocol=protocol)
-        for cut in ("layer4", "avgpool")
-        for protocol, accuracy in (("bansal2021", 0.5), ("smith2025", 0.7))
+        make_cell(accuracy, bn_mode=mode, l1=l1, cell_id=f"{mode}-{l1}")
+        for mode, l1, accuracy in (("frozen", 0.0, 0.1), ("adapt", 0.01, 0.2), ("adapt", 0.0, 0.3))
     ]
     chart = _only(write(tmp_path / "tiny", cells))
-    assert _lines(chart)["Colour"] == [(0, (pytest.approx(0.6),), 0)]
-    assert chart.notes == [
-        "averaged over protocol (bansal2021, smith2025)",
-        "avgpool is not drawn: it falls on the same layer as layer4",
-    ]
+    found = {panel.title: _lines(chart, place)["Colour"] for place, panel in enumerate(chart.panels)}
+    assert found == {
+        "l1 0.0, bn_mode adapt": [(0, (0.3,), 0)],
+        "l1 0.0, bn_mode frozen": [(0, (0.1,), 0)],
+        "l1 0.01, bn_mode adapt": [(0, (0.2,), 0)],
+    }
+    assert chart.notes == []
+
+
+def test_too_many_settings_are_averaged_over_and_said(tmp_path: Path, make_cell: Cell, write: Write) -> None:
+    cells = [make_cell(0.5 + offset / 100, label_offset=offset, cell_id=str(offset)) for offset in range(13)]
+    chart = _only(write(tmp_path / "tiny", cells))
+    assert _lines(chart)["Colour"] == [(0, (pytest.approx(0.56),), 0)]
+    assert chart.notes == [f"averaged over label_offset ({', '.join(map(str, range(13)))})"]
 
 
 def test_a_figure_without_any_value_is_not_drawn(tmp_path: Path, make_cell: Cell, write: Write) -> None:
