@@ -17,6 +17,7 @@ from analysis.styles import Style
 ACROSS = 2  # panels side by side
 DODGE = 0.32  # what the lines of a place spread over, in places
 LEAST_SPAN = 2.0  # percentage points (or ranks) that an axis shows at least
+LONGEST_LEVEL = 14  # characters of a label that fit below a place without a slant
 FAILED_AT = 0.025  # height of the crosses, of the axes
 FAILED_LABEL = "failed or diverged"
 
@@ -83,8 +84,12 @@ def _panel(axes: Axes, panel: Panel, chart: Chart) -> None:
         else:
             _line(axes, line, step * (hues.index(line) - (len(hues) - 1) / 2), chart)
     axes.set_xlim(-0.5, len(panel.ticks) - 0.5)
-    size = 6.5 if chart.dense else 8
-    axes.set_xticks(range(len(panel.ticks)), panel.ticks, rotation=90 if chart.dense else 0, fontsize=size)
+    slanted = not chart.dense and max(len(line) for tick in panel.ticks for line in tick.splitlines()) > LONGEST_LEVEL
+    turned = 90 if chart.dense else 30 if slanted else 0
+    axes.set_xticks(range(len(panel.ticks)), panel.ticks, rotation=turned, fontsize=6.5 if chart.dense else 8)
+    if slanted:
+        for text in axes.get_xticklabels():
+            text.set(ha="right", rotation_mode="anchor")
     if panel.title:
         axes.set_title(panel.title)
     axes.grid(axis="y", color="0.9", linewidth=0.6)

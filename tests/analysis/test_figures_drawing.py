@@ -96,6 +96,13 @@ def test_limits_hold_the_band_of_one_sd() -> None:
     assert high > 15 + 450**0.5
 
 
+def test_long_names_are_slanted() -> None:
+    for ticks, turned in ((["maxpool", "layer1"], 0), (["maxpool", "blocks.10.attention"], 30)):
+        panel = Panel("", ticks, [Line("digit", LOOK, [Point(0, (0.5,))])])
+        axes = draw_chart(Chart("title", [panel], "cut", "value", RANGE, True)).axes[0]
+        assert {text.get_rotation() for text in axes.get_xticklabels()} == {turned}
+
+
 def test_panels_share_their_axis_and_their_labels() -> None:
     panel = _chart([Point(0, (0.5,))]).panels[0]
     figure = draw_chart(Chart("title", [panel] * 3, "cut", "value", RANGE, True))
