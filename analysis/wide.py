@@ -79,13 +79,21 @@ def wide(table: pl.DataFrame, means: pl.DataFrame | None = None) -> list[Grid]:
             table's means and have no sd.
     """
     all_cuts = _all_cuts(table)
+    index = {} if means is None else _indexed(means, all_cuts)
+    grids = []
+    for (receiver, fit_data, eval_data), its in split(table):
+        rows = list(_rows(its, index, all_cuts))
+        grids.append(Grid(receiver, fit_data, eval_data, _merged(rows), rows, all_cuts))
+    return grids
+
+
+def split(table: pl.DataFrame) -> Iterator[tuple[tuple[str, str, str], pl.DataFrame]]:
+    """The rows of a long table that belong into one grid, by receiver, fit data and evaluation data: see ``wide``."""
     is_noise = pl.col("floor").eq_missing(NOISE)
     measured, noise = table.filter(~is_noise), table.filter(is_noise)
     keys = ["receiver", "fit_data", "eval_data"]
     order = measured.select(keys).unique(maintain_order=True)
     only_noise = noise.select(keys).unique(maintain_order=True).join(order, on="receiver", how="anti")
-    index = {} if means is None else _indexed(means, all_cuts)
-    grids = []
     for receiver, fit_data, eval_data in pl.concat([order, only_noise]).rows():
         its = pl.col("receiver") == receiver
         floors = noise.filter(its)
@@ -95,9 +103,7 @@ def wide(table: pl.DataFrame, means: pl.DataFrame | None = None) -> list[Grid]:
             fits = measured.filter(its)["fit_data"].unique()
             floors = floors.filter(~pl.col("fit_data").is_in(fits.implode(), nulls_equal=True))
         here = measured.filter(its, pl.col("fit_data").eq_missing(pl.lit(fit_data)), pl.col("eval_data") == eval_data)
-        rows = list(_rows(pl.concat([here, floors]), index, all_cuts))
-        grids.append(Grid(receiver, fit_data, eval_data, _merged(rows), rows, all_cuts))
-    return grids
+        yield (receiver, fit_data, eval_data), pl.concat([here, floors])
 
 
 def _all_cuts(table: pl.DataFrame) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from analysis.cli import run
-from analysis.figures import heatmaps, main
+from analysis.figures import charts, figures, heatmaps, main
 from analysis.load import load
 
 
@@ -16,11 +16,20 @@ def _texts(svg: Path) -> list[str]:
     return re.findall(r"<text[^>]*>([^<]*)</text>", svg.read_text())
 
 
-def test_png_and_svg_with_the_means(results_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_figure_is_written_in_three_formats(results_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(main, [str(results_folder)]) == 0
-    png, svg = (results_folder / f"figures/heatmap_digit_mnist_mnist.{suffix}" for suffix in ("png", "svg"))
-    assert capsys.readouterr().out.splitlines() == [str(png), str(svg)]
-    assert png.read_bytes().startswith(b"\x89PNG")
+    names = [
+        f"{kind}_digit_mnist_mnist.{suffix}" for kind in ("heatmap", "accuracy") for suffix in ("png", "svg", "pdf")
+    ]
+    paths = [results_folder / "figures" / name for name in names]
+    assert capsys.readouterr().out.splitlines() == [str(path) for path in paths]
+    assert sorted(paths) == sorted((results_folder / "figures").iterdir())
+    starts = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
+    assert all(path.read_bytes().startswith(starts[path.suffix]) for path in paths)
+
+
+def test_heatmap_with_the_means(results_folder: Path, tmp_path: Path) -> None:
+    _, svg = heatmaps(load(results_folder), tmp_path / "figures")
     texts = _texts(svg)
     # by row: uncut; colour, digit, untrained, noise at maxpool, at layer1, and the mean over cuts
     shown = ["96.0", "92.0", "80.0*", "89.5*", "97.0", "95.0", "96.0", "40.0", "20.0", "30.0", "13.0", "10.0", "11.5"]
@@ -29,11 +38,18 @@ def test_png_and_svg_with_the_means(results_folder: Path, capsys: pytest.Capture
     assert "Stitched into receiver digit" in " ".join(texts)
 
 
-def test_svg_is_the_same_every_time(results_folder: Path, tmp_path: Path) -> None:
+def test_files_are_the_same_every_time(results_folder: Path, tmp_path: Path) -> None:
     results = load(results_folder)
-    first, second = (heatmaps(results, tmp_path / name)[1].read_bytes() for name in ("first", "second"))
+    first, second = ([path.read_bytes() for path in figures(results, tmp_path / name)] for name in ("first", "second"))
     assert first == second
-    assert b"dc:date" not in first
+    assert not any(b"dc:date" in content or b"CreationDate" in content for content in first)
+
+
+def test_one_sender_into_many_receivers_is_named_by_the_sender(
+    tmp_path: Path, make_cell: Callable[..., dict[str, Any]], write: Callable[..., Path]
+) -> None:
+    folder = write(tmp_path / "tiny", [make_cell(receiver=name, sender="a/b") for name in ("digit", "mix")])
+    assert [stem for stem, _ in charts(load(folder))] == ["accuracy_from_a-b_mnist_mnist"]
 
 
 def test_all_cuts_is_one_matrix_per_sender(
