@@ -39,6 +39,10 @@ def check(config: SweepConfig) -> None:
     Raises:
         InputError: the first one that can't be meant.
     """
+    if config.scale != "full" and config.experiment_id is None:
+        raise InputError(
+            f"scale={config.scale} is a size of the paper's experiments; name one, for example experiment=2e"
+        )
     check_name("name", config.name)
     within("seed", config.seed, 0, 2**31)
     _data(config)

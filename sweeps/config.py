@@ -141,7 +141,7 @@ def _file(key: str | None, choices: Any, arguments: list[str]) -> str:
         given = argument.lstrip("+~").partition("=")[0]
         if given not in GROUPS and all(a == b for a, b in zip(path, given.split("."), strict=False)):
             return "the command line"
-    for group, inner in (("experiment", path), (path[0], path[1:])):
+    for group, inner in (("scale", path), ("experiment", path), (path[0], path[1:])):
         for file in _chain(CONFIGS / group / f"{choices.get(group)}.yaml"):
             content = yaml.safe_load(file.read_text())
             for part in inner:

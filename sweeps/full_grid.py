@@ -14,15 +14,10 @@ from analysis.load import load
 from analysis.stitchability import people_blocks
 from analysis.tables import DEFAULT_BY, averaged_over, stitchability
 from sweeps import console
-from sweeps.checks import check
 from sweeps.config import GROUPS, load_config, options
 from sweeps.estimate import describe
-from sweeps.level import bring_level
-from sweeps.members import refuse_unlearned
-from sweeps.plan import make_plan
-from sweeps.plugins import activate, read_plugins
-from sweeps.prepare import check_cuts, is_level, prepare
 from sweeps.progress import say
+from sweeps.run import planned, run_sweep
 from sweeps.schema import SweepConfig
 
 USAGE = f"""{__doc__}
@@ -37,34 +32,12 @@ Exit status: 0 done, 1 a cell failed, 2 bad input, 130 interrupted."""
 
 def main(arguments: list[str]) -> int:
     """Runs a sweep; returns the exit status."""
-    config = load_config(arguments)
-    plugins = read_plugins(config.plugins)
-    activate(plugins)
-    check(config)
-    plan = make_plan(config)
-    if config.plan_only:
-        say(describe(config, plan))
+    asked = planned(load_config(arguments))
+    if asked.config.plan_only:
+        say(describe(asked.config, asked.plan))
         return console.OK
-    sweep = prepare(config, plan, plugins)
-    if not config.zoo.allow_unlearned:
-        refuse_unlearned(sweep.members)
-    level = is_level(sweep)
-    if not level:
-        check_cuts(sweep)
-        from sweeps import cluster, execute  # import ray, which a finished sweep does not need
-
-        cluster.check_before(config.cluster)
-    with sweep.ledger.lock():
-        if level:
-            say(f"all {plan.height} cells of {sweep.ledger.folder} are finished: nothing to train")
-            outcome = bring_level(sweep)
-        else:
-            say(f"{plan.height} cells -> {sweep.ledger.folder}")
-            sweep.ledger.clean()
-            outcome = execute.execute(sweep)
-    show(config, sweep.ledger.folder)
-    if outcome and outcome.problem:
-        say(f"MLflow lacks {outcome.behind} runs ({outcome.problem}); the same command brings it level")
+    folder, outcome = run_sweep(asked)
+    show(asked.config, folder)
     return console.CELLS_FAILED if outcome and outcome.failed else console.OK
 
 

@@ -154,6 +154,7 @@ class SweepConfig:
     plan_only: bool = False
     plugins: list[str] = field(default_factory=list)
     experiment_id: str | None = None
+    scale: str = "full"
     zoo: ZooConfig = field(default_factory=ZooConfig)
     data: DataConfig = field(default_factory=DataConfig)
     protocol: ProtocolConfig = field(default_factory=ProtocolConfig)

@@ -32,12 +32,13 @@ def copied(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyP
 
 
 def test_the_groups() -> None:
-    assert GROUPS == ("cluster", "data", "experiment", "grid", "protocol", "search", "tracking", "zoo")
+    assert GROUPS == ("cluster", "data", "experiment", "grid", "protocol", "scale", "search", "tracking", "zoo")
 
 
 @pytest.mark.parametrize(("group", "option"), CHOICES)
 def test_every_option_of_every_group_composes(group: str, option: str, tmp_path: Path) -> None:
-    check(load_config([f"{group}={option}"]))
+    of_a_named_experiment = ["experiment=2e"] if (group, option) == ("scale", "small") else []
+    check(load_config([f"{group}={option}", *of_a_named_experiment]))
     assert list(tmp_path.iterdir()) == []  # neither Hydra's output folder nor a log
 
 
@@ -66,6 +67,29 @@ def test_an_experiment_by_its_bare_id() -> None:
     assert (two_e.experiment_id, two_e.name, two_e.data.source) == ("2e", "smith2025_2e", "mnist")
     # Smith et al. 2025, appendix: SGD at 1e-4, momentum 0.9, weight decay 0.01, 10 epochs
     assert dataclasses.astuple(two_e.protocol)[5:10] == (1e-4, 0.9, 0.01, 128, 10)
+
+
+def leaves(config: object, path: str = "") -> dict[str, object]:
+    if not isinstance(config, dict) or not config:
+        return {path: config}
+    return {key: value for name, inner in config.items() for key, value in leaves(inner, f"{path}.{name}").items()}
+
+
+def test_the_small_scale_differs_from_the_paper_in_what_its_file_says() -> None:
+    full, small = (leaves(dataclasses.asdict(load_config(["experiment=1f", f"scale={s}"]))) for s in ("full", "small"))
+    changed = {key[1:]: value for key, value in small.items() if value != full[key]}
+    assert changed.pop("scale") == "small"
+    assert changed.pop("name") == "smith2025_1f_small"
+    assert set(changed) == {
+        "data.train_items", "data.noise_train_items", "zoo.arch", "zoo.training.learning_rate",
+        "zoo.training.batch_size", "zoo.training.epochs", "protocol.learning_rate", "grid.eval_data", "grid.runs",
+    }  # fmt: skip
+    assert changed["data.train_items"] == changed["data.noise_train_items"] == 60_000 / 10
+
+
+def test_the_command_line_wins_over_a_scale_and_a_scale_over_an_experiment() -> None:
+    assert load_config(["experiment=2e", "scale=small"]).grid.eval_data == ["fit", "digit"]
+    assert load_config(["experiment=2e", "grid.runs=1", "scale=small", "name=mine"]).grid.runs == 1
 
 
 def test_the_command_line_wins_over_an_experiment_and_an_experiment_over_a_group() -> None:
