@@ -66,7 +66,7 @@ class ModelRecipe:
     seed: int
     training: TrainingRecipe | None = None
     sigma: float | None = None  # noise only
-    weights: str | None = None  # a safetensors file, for WEIGHTS only
+    weights: str | None = None  # a file, package:NAME or torchvision:NAME; for WEIGHTS only
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from stitching_core.data.sources import SOURCES
 from stitching_core.data.variants import VARIANTS
 from stitching_core.errors import InputError
 from stitching_core.models.architectures import ARCHITECTURES
+from stitching_core.models.weights import check_name as check_weights
 from stitching_core.stitch.layers import INITS, STITCHES
 from stitching_core.train.base import SCHEDULES
 from stitching_core.train.stitching import BN_MODES, OBJECTIVES
@@ -110,7 +111,9 @@ def _zoo(config: SweepConfig) -> None:
         if model.arch is not None:
             one_of(f"{key}.arch", model.arch, ARCHITECTURES)
         if model.kind == record.WEIGHTS and model.weights is None:
-            raise InputError(f"{key}.weights has no value; it is the path of a safetensors file")
+            raise InputError(f"{key}.weights has no value; it is a file, package:NAME or torchvision:NAME")
+        if model.kind == record.WEIGHTS and model.weights is not None:
+            check_weights(model.weights)
         if model.kind == record.NOISE:
             if model.sigma is None:
                 raise InputError(f"{key}.sigma has no value; it is the sd of the noise around each class's point")

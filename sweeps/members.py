@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from stitching_core import record
 from stitching_core.errors import InputError
-from stitching_core.models.store import Card, Zoo, read_weights, recipe_key
+from stitching_core.models.store import Card, Zoo, recipe_key
+from stitching_core.models.weights import read_weights
 from stitching_core.spec import ModelRecipe
 from sweeps.ranks import Ranks, load_ranks, rank_rows, ranked_variants
 from sweeps.uncut import load_uncut
@@ -40,11 +40,6 @@ def find_members(zoo: Zoo, recipes: Iterable[ModelRecipe], setting: Setting, ask
     recipes = list(recipes)
     check_variants(setting, [*(recipe.variant for recipe in recipes if recipe.variant), *asked])
     for recipe in recipes:
-        if recipe.kind == record.WEIGHTS:
-            assert recipe.arch is not None
-            assert recipe.weights is not None
-            tensors = read_weights(Path(recipe.weights))
-            network(recipe.arch, setting.classes, tensors)
         key = recipe_key(recipe, setting.classes, setting.data, setting.data_hash)
         if recipe.kind == record.NOISE:
             members[recipe.name, recipe.seed] = Member(recipe, key, Card(key, {}, 0), {})
@@ -53,6 +48,10 @@ def find_members(zoo: Zoo, recipes: Iterable[ModelRecipe], setting: Setting, ask
             card = zoo.find(key)
         except NotADirectoryError:
             raise InputError(f"zoo.dir={zoo.folder} is no folder; the models are kept in one") from None
+        if card is None and recipe.kind == record.WEIGHTS:  # what the zoo has did fit
+            assert recipe.arch is not None
+            assert recipe.weights is not None
+            network(recipe.arch, setting.classes, read_weights(recipe.weights))
         uncut = load_uncut(zoo, card, setting, asked) if card else {}
         ranks = load_ranks(zoo, card, setting, ranked_variants(setting, recipe, asked)) if card else {}
         members[recipe.name, recipe.seed] = Member(recipe, key, card, uncut, ranks)

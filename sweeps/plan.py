@@ -32,7 +32,7 @@ def recipe(config: SweepConfig, name: str, seed: int) -> ModelRecipe:
         seed=seed,
         training=TrainingRecipe(**vars(training_of(config.zoo, model))) if model.kind == record.TRAINED else None,
         sigma=model.sigma if model.kind == record.NOISE else None,
-        weights=model.weights,
+        weights=model.weights if model.kind == record.WEIGHTS else None,
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,8 @@ import torch
 
 from stitching_core import record
 from stitching_core.models.architectures import architecture
-from stitching_core.models.store import Card, Tensors, Zoo, content_hash, read_weights
+from stitching_core.models.store import Card, Tensors, Zoo, content_hash
+from stitching_core.models.weights import origin, read_weights
 from stitching_core.seeding import stream
 from stitching_core.spec import ModelRecipe
 from stitching_core.train.base import evaluate, learned, train_base
@@ -56,8 +56,8 @@ def complete_zoo(
     for same in by_key.values():
         first = same[0]
         tensors = zoo.load(first.card, first.recipe) if first.card else None
-        if tensors is None and first.recipe.weights is not None:
-            tensors = read_weights(Path(first.recipe.weights))  # here: a worker may be on another machine
+        if tensors is None and first.recipe.kind == record.WEIGHTS:
+            tensors = read_weights(first.recipe.weights or "")  # here: a worker may be on another machine
         ranked = [variant for variant in ranked_variants(setting, first.recipe, asked) if variant not in first.ranks]
         pending[task.remote(setting, first.recipe, tensors, asked, ranked)] = same
     total, started = len(pending), time.monotonic()
@@ -84,6 +84,8 @@ def make_card(recipe: ModelRecipe, setting: Setting, tensors: Tensors, trained: 
     named["classes"] = setting.classes
     named["data"] = {"source": setting.data.source, "seed": setting.data.seed, "hash": setting.data_hash}
     named["accuracy"] = {variant: predictions.accuracy for variant, predictions in uncut.items()}
+    if recipe.kind == record.WEIGHTS:
+        named["weights"] = origin(recipe.weights or "") | {"learned": "declared by their source, not measured here"}
     assert recipe.arch is not None
     with torch.device("meta"):  # buffers are in the weights too, and are no parameters
         parameters = sum(

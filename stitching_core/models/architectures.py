@@ -10,6 +10,7 @@ from torchvision.models import resnet18, resnet50, vgg19
 from torchvision.models.resnet import BasicBlock, ResNet
 
 from stitching_core.errors import InputError
+from stitching_core.models.efficientnet import SIZE, EfficientNetLite0
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ ARCHITECTURES: dict[str, Architecture] = {
     "resnet18_eighth": Architecture(lambda classes: SlimResNet18(8, classes), size=28),
     "vgg19": Architecture(lambda classes: vgg19(num_classes=classes), size=32),
     "resnet50": Architecture(lambda classes: resnet50(num_classes=classes), size=224),
+    "efficientnet_lite0": Architecture(EfficientNetLite0, size=SIZE),
 }
 
 
