@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from stitching_core import record
 from stitching_core.errors import InputError
-from stitching_core.models.store import Card, Zoo, read_weights, recipe_key
+from stitching_core.models.store import Card, Zoo, recipe_key
+from stitching_core.models.weights import read_weights
 from stitching_core.spec import ModelRecipe
 from sweeps.ranks import Ranks, load_ranks, rank_rows, ranked_variants
+from sweeps.sequences import classes_of, data_hash_of, read_by
 from sweeps.uncut import load_uncut
 from sweeps.worker import Setting, Uncut, measurable, network, source_of
 
@@ -38,14 +39,9 @@ def find_members(zoo: Zoo, recipes: Iterable[ModelRecipe], setting: Setting, ask
     """
     members = {}
     recipes = list(recipes)
-    check_variants(setting, [*(recipe.variant for recipe in recipes if recipe.variant), *asked])
+    check_variants(setting, [*(recipe.variant for recipe in recipes if recipe.variant and not recipe.source), *asked])
     for recipe in recipes:
-        if recipe.kind == record.WEIGHTS:
-            assert recipe.arch is not None
-            assert recipe.weights is not None
-            tensors = read_weights(Path(recipe.weights))
-            network(recipe.arch, setting.classes, tensors)
-        key = recipe_key(recipe, setting.classes, setting.data, setting.data_hash)
+        key = recipe_key(recipe, classes_of(setting, recipe), setting.data, data_hash_of(setting, recipe))
         if recipe.kind == record.NOISE:
             members[recipe.name, recipe.seed] = Member(recipe, key, Card(key, {}, 0), {})
             continue
@@ -53,6 +49,10 @@ def find_members(zoo: Zoo, recipes: Iterable[ModelRecipe], setting: Setting, ask
             card = zoo.find(key)
         except NotADirectoryError:
             raise InputError(f"zoo.dir={zoo.folder} is no folder; the models are kept in one") from None
+        if card is None and recipe.kind == record.WEIGHTS:  # what the zoo has did fit
+            assert recipe.arch is not None
+            assert recipe.weights is not None
+            network(recipe.arch, classes_of(setting, recipe), read_weights(recipe.weights))
         uncut = load_uncut(zoo, card, setting, asked) if card else {}
         ranks = load_ranks(zoo, card, setting, ranked_variants(setting, recipe, asked)) if card else {}
         members[recipe.name, recipe.seed] = Member(recipe, key, card, uncut, ranks)
@@ -72,7 +72,7 @@ def incomplete(member: Member, asked: list[str], setting: Setting) -> bool:
     """Whether the model, what it predicts on one of the variants, or its ranks are still to be made."""
     if member.recipe.kind == record.NOISE:
         return False
-    measured = all(variant in member.uncut for variant in asked)
+    measured = all(variant in member.uncut for variant in read_by(member.recipe, asked))
     ranked = all(variant in member.ranks for variant in ranked_variants(setting, member.recipe, asked))
     return member.card is None or not (measured and ranked)
 
@@ -112,9 +112,10 @@ def model_rows(sweep: str, members: dict[Slot, Member]) -> list[dict[str, Any]]:
     rows = []
     for (name, seed), member in members.items():
         recipe, card = member.recipe, member.card
+        kind = record.SHUFFLED if recipe.shuffled else recipe.kind
         assert card is not None
         known = {
-            "sweep": sweep, "model": name, "kind": recipe.kind, "arch": recipe.arch, "variant": recipe.variant,
+            "sweep": sweep, "model": name, "kind": kind, "arch": recipe.arch, "variant": recipe.variant,
             "seed": seed, "hash": card.hash, "parameters": card.parameters, "learned": card.learned,
             "train_accuracy": card.train_accuracy, "train_seconds": card.train_seconds,
         }  # fmt: skip

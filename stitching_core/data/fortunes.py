@@ -2,13 +2,14 @@
 
 The ten topics are the files with the most entries, without the mixed ones (``cookie``, ``miscellaneous``). In
 1:1.99.1-7.3: people 1,251, definitions 1,203, computers 1,051, songs-poems 720, politics 703, work 630, science 625,
-men-women 581, zippy 548, knghtbrd 540 entries. Entries are separated by lines with a lone ``%``. White space is collapsed
-to single blanks; an entry that occurs twice, in whatever files, is kept once, in the first of the order above.
+men-women 581, zippy 548, knghtbrd 540 entries. Entries are separated by lines with a lone ``%``. White space is
+collapsed to single blanks; an entry that occurs twice, in whatever files, is kept once, in the first of the order
+above.
 
-An entry is a test item when the first byte of its text's SHA-256 is below 51 (about a fifth): the split depends on nothing
-but the text. A character is a token: 1 to 95 for blank to tilde in ASCII, 96 for any other; the first 256 characters count,
-shorter entries are padded with 0. The package's versions differ, so no checksum is asked for; the content's fingerprint is
-part of every id.
+An entry is a test item when the first byte of its text's SHA-256 is below 51 (about a fifth): the split depends on
+nothing but the text. A character is a token: 1 to 95 for blank to tilde in ASCII, 96 for any other; the first 256
+characters count, shorter entries are padded with 0. The package's versions differ, so no checksum is asked for; the
+content's fingerprint is part of every id.
 """
 
 from __future__ import annotations

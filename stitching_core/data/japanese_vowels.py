@@ -3,8 +3,8 @@
 An utterance is a series of 12 LPC cepstrum coefficients, 7 to 29 frames long. The published split is kept: 270 train
 (30 for each speaker) and 370 test utterances (31, 35, 88, 44, 29, 24, 40, 50, 29). Each coefficient is normalised by
 mean and standard deviation over all frames of the training utterances, then every utterance is padded with zeros at its
-end to 29 frames. The files are checked by their SHA-256; they are part of the packages ``sktime`` and ``aeon``, neither of
-which is imported.
+end to 29 frames. The files are checked by their SHA-256; they are part of the packages ``sktime`` and ``aeon``, neither
+of which is imported.
 """
 
 from __future__ import annotations

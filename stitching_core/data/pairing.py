@@ -1,14 +1,14 @@
 """Items of one modality paired with the labels of another, class by class: what a stitch between them is trained on.
 
-After Smith et al. 2025, who stitch senders of other modalities (bird song) into image receivers: sender classes and receiver
-classes are paired by a class map, and the stitch learns the receiver's labels.
+After Smith et al. 2025, who stitch senders of other modalities (bird song) into image receivers: sender classes and
+receiver classes are paired by a class map, and the stitch learns the receiver's labels.
 
-The counts of the two differ, so the sender's items are resampled. **The rule**: let a class have m items at the sender's side
-and be wanted n times (as often as its receiver class occurs in the receiver's own split; without images of the receiver, as
-often as the sender's largest mapped class of the split). Every item is taken floor(n / m) times, and the rest, n mod m, is a
-seeded draw of distinct items. So no item is taken more than once more often than another of its class. Pairs are in the
-order of receiver classes, then items. Train pairs come from train items only, test pairs from test items only. Items of
-classes that are not in the map are left out.
+The counts of the two differ, so the sender's items are resampled. **The rule**: let a class have m items at the
+sender's side and be wanted n times (as often as its receiver class occurs in the receiver's own split; without images
+of the receiver, as often as the sender's largest mapped class of the split). Every item is taken floor(n / m) times,
+and the rest, n mod m, is a seeded draw of distinct items. So no item is taken more than once more often than another of
+its class. Pairs are in the order of receiver classes, then items. Train pairs come from train items only, test pairs
+from test items only. Items of classes that are not in the map are left out.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A source of sequences (audio series, texts): labelled train and test items that have been checked, and a fingerprint."""
+"""A source of sequences (audio series, texts): labelled train and test items, checked, and a fingerprint."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ class Sequences:
     """Labelled sequences of one length; both arrays are read-only views of what was given.
 
     Attributes:
-        items: float32 (n, channels, length) of a series, already normalised; or uint8 (n, length) of tokens, 0 is padding.
+        items: float32 (n, channels, length) of a series, already normalised; or uint8 (n, length) of tokens, 0 is
+            padding.
         labels: int64 (n,), class numbers from 0.
     """
 
@@ -68,7 +69,9 @@ class SequenceSource:
             if self.tokens is None and not np.isfinite(part.items).all():
                 raise InputError(f"{what} items are not all finite")
             if part.labels.dtype != np.int64 or part.labels.shape != (len(part.items),):
-                raise InputError(f"{what} labels are {part.labels.dtype} {part.labels.shape}, expected one for each item")
+                raise InputError(
+                    f"{what} labels are {part.labels.dtype} {part.labels.shape}, expected one for each item"
+                )
             if part.labels.min() < 0 or part.labels.max() >= self.classes:
                 raise InputError(f"{what} labels are not all from 0 to {self.classes - 1}")
             absent = np.flatnonzero(np.bincount(part.labels, minlength=self.classes) == 0)

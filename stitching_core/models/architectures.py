@@ -10,6 +10,7 @@ from torchvision.models import resnet18, resnet50, vgg19
 from torchvision.models.resnet import BasicBlock, ResNet
 
 from stitching_core.errors import InputError
+from stitching_core.models.efficientnet import SIZE, EfficientNetLite0
 from stitching_core.models.sequence_networks import series_cnn, text_cnn
 
 
@@ -66,6 +67,7 @@ ARCHITECTURES: dict[str, Architecture] = {
     "resnet50": Architecture(lambda classes: resnet50(num_classes=classes), size=224),
     "series_cnn": Architecture(series_cnn, size=29, sequence=(12, 29)),
     "text_cnn": Architecture(text_cnn, size=256, sequence=(96, 256)),
+    "efficientnet_lite0": Architecture(EfficientNetLite0, size=SIZE),
 }
 
 

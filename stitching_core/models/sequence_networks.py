@@ -24,8 +24,8 @@ def text_cnn(classes: int) -> nn.Module:
     """For Fortunes: (n, 96, 256), a channel for each token. Cuts: embedding 16x256, block1 to block3, pool 64.
 
     The embedding is a table with a vector for each token: a 1x1 convolution without bias over one-hot channels, so that
-    padding is the zero vector. The pool takes the maximum over the text, as Kim 2014 does (Convolutional Neural Networks
-    for Sentence Classification, Section 2), since a word counts wherever it stands.
+    padding is the zero vector. The pool takes the maximum over the text, as Kim 2014 does (Convolutional Neural
+    Networks for Sentence Classification, Section 2), since a word counts wherever it stands.
     """
     return nn.Sequential(
         OrderedDict(

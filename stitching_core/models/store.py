@@ -21,9 +21,8 @@ from safetensors.numpy import load_file, save_file
 from stitching_core import record
 from stitching_core.errors import InputError
 from stitching_core.models.architectures import architecture
+from stitching_core.models.weights import Tensors, identity
 from stitching_core.spec import DataSpec, ModelRecipe, canonical_json, digest
-
-Tensors = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ def recipe_key(recipe: ModelRecipe, classes: int, data: DataSpec, data_hash: str
     """What a model's weights depend on, hashed. The model's name and the place of any file are no part of it.
 
     Raises:
-        InputError: a weights file can't be read.
+        InputError: weights that are unknown or can't be read.
     """
     if recipe.kind == record.NOISE:
         return digest({"kind": recipe.kind, "sigma": recipe.sigma})
@@ -54,7 +53,7 @@ def recipe_key(recipe: ModelRecipe, classes: int, data: DataSpec, data_hash: str
         "classes": classes,
     }
     if recipe.kind == record.WEIGHTS:
-        parts["weights"] = file_hash(Path(recipe.weights or ""))
+        parts["weights"] = identity(recipe.weights or "")
     else:
         parts["seed"] = recipe.seed
     if recipe.kind == record.TRAINED:
@@ -80,31 +79,6 @@ def content_hash(recipe: ModelRecipe, tensors: Tensors) -> str:
         state.update(canonical_json([name, str(array.dtype), array.shape]).encode())
         state.update(array.tobytes())
     return state.hexdigest()
-
-
-def file_hash(path: Path) -> str:
-    """SHA-256 of a file.
-
-    Raises:
-        InputError: it can't be read.
-    """
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise InputError(f"weights file {str(path)!r} can't be read: {error.strerror}") from None
-
-
-def read_weights(path: Path) -> Tensors:
-    """The tensors of a safetensors file.
-
-    Raises:
-        InputError: it is no safetensors file (a pickled checkpoint is refused, not loaded).
-    """
-    try:
-        return load_file(path)
-    except (SafetensorError, OSError) as error:
-        raise InputError(f"weights file {str(path)!r} is no readable safetensors file ({error})") from None
 
 
 def write_atomically(path: Path, write: Any) -> None:

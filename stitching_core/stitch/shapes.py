@@ -10,10 +10,10 @@ of which a 1x1 convolution commutes with, so that all that is learnt stays in th
 | series (C, T) | averaged or linear to H*W positions, then row by row into the map | mean over positions |
 | vector (C,) | the same at every position | as it is |
 
-What this does to information: averaging loses what varies within a cell of the smaller grid, a mean over positions loses
-where anything was, and nothing is ever gained. A series' time becomes the map's reading order: neighbours in time are
-neighbours in a row, and the ends of rows are not, so a receiver's spatial filters see time and its wrapping, no place. A vector
-gives a map without any place. Channels are never mixed here: that is the stitch's 1x1 convolution.
+What this does to information: averaging loses what varies within a cell of the smaller grid, a mean over positions
+loses where anything was, and nothing is ever gained. A series' time becomes the map's reading order: neighbours in time
+are neighbours in a row, and the ends of rows are not, so a receiver's spatial filters see time and its wrapping, no
+place. A vector gives a map without any place. Channels are never mixed here: that is the stitch's 1x1 convolution.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ def match(sender: Shape, receiver: Shape) -> nn.Module | None:
     """What has to happen before a stitch from one shape to another; None if nothing.
 
     Args:
-        sender: (channels, height, width) of a map, (channels, length) of a series or (features,) of a vector, without the
+        sender: (channels, height, width) of a map, (channels, length) of a series or (features,) of a vector, without
+            the
             batch.
         receiver: of a map or a vector.
 

@@ -194,12 +194,17 @@ def test_a_file_where_a_folder_should_be(
 
 def test_weights_that_cannot_be_used(refused: Callable[..., str], tmp_path: Path) -> None:
     file = tmp_path / "mine.safetensors"
-    assert "'mine.safetensors' is no readable safetensors file (No such file" in refused(*OF_MINE)
+    assert "'mine.safetensors' can't be read: No such file" in refused(*OF_MINE)
     file.write_bytes(pickle.dumps({"fc.weight": [0.0]}))
     assert "'mine.safetensors' is no readable safetensors file" in refused(*OF_MINE)
     save_file({"fc.weight": np.zeros((10, 128), np.float32)}, file)
     assert "weights do not fit resnet18_quarter with 10 classes" in refused(*OF_MINE)
     assert "zoo.models.mine.weights has no value" in refused("+zoo.models.mine={kind: weights}")
+    for name, words in (
+        ("package:none", "allowed: package:efficientnet_lite0"),
+        ("torchvision:None", "unknown to torch"),
+    ):
+        assert words in refused(f"+zoo.models.mine={{kind: weights, weights: '{name}'}}")
 
 
 @pytest.mark.parametrize(

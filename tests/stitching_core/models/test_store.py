@@ -1,7 +1,6 @@
 """The store: what is saved comes back, what was tampered with doesn't, and keys know what matters."""
 
 import dataclasses
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,8 @@ import torch
 
 from stitching_core.errors import InputError
 from stitching_core.models import architectures, store
-from stitching_core.models.store import Card, Zoo, content_hash, file_hash, read_weights, recipe_key, write_atomically
+from stitching_core.models.store import Card, Zoo, content_hash, recipe_key, write_atomically
+from stitching_core.models.weights import file_hash
 from stitching_core.spec import DataSpec, ModelRecipe, TrainingRecipe
 
 TRAINING = TrainingRecipe(learning_rate=0.1, momentum=0.9, weight_decay=1e-4, batch_size=128, epochs=4)
@@ -85,24 +85,6 @@ def test_every_truncation_is_noticed(tmp_path: Path) -> None:
             zoo.load(card, RECIPE)
     file.unlink()
     assert zoo.find("key") is None  # deleting it is enough for it to be made again
-
-
-def test_a_pickle_is_refused_and_not_run(tmp_path: Path) -> None:
-    class Bomb:
-        def __reduce__(self) -> tuple[Any, ...]:
-            return Path.touch, (tmp_path / "ran",)
-
-    file = tmp_path / "model.pt"
-    file.write_bytes(pickle.dumps(Bomb()))
-    with pytest.raises(InputError, match="no readable safetensors file"):
-        read_weights(file)
-    torch.save({"w": torch.ones(2)}, file)
-    with pytest.raises(InputError, match="no readable safetensors file"):
-        read_weights(file)
-    assert not (tmp_path / "ran").exists()
-    for absent in (tmp_path / "absent.safetensors", tmp_path):
-        with pytest.raises(InputError, match="no readable safetensors file"):
-            read_weights(absent)
 
 
 def test_two_recipes_with_one_outcome_share_a_file(tmp_path: Path) -> None:
