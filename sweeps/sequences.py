@@ -12,7 +12,9 @@ from stitching_core import record
 from stitching_core.data.pairing import Pairing, hold_out, make_pairing
 from stitching_core.data.sequences import SEQUENCES, load_sequences
 from stitching_core.data.source import Source
+from stitching_core.errors import InputError
 from stitching_core.measure.accuracy import Predictions
+from stitching_core.models.architectures import architecture
 from stitching_core.seeding import torch_generator
 from stitching_core.spec import CellSpec, ModelRecipe
 from stitching_core.train.sequences import SequenceTensors
@@ -33,9 +35,19 @@ def make_pairings(config: SweepConfig, source: Source, classes: int) -> dict[str
     for name in dict.fromkeys(model.source for model in config.zoo.models.values() if model.source):
         given = config.data.sequences.get(name) or SequenceConfig()
         sequences = load_sequences(name, given.root)
+        for key, model in config.zoo.models.items():
+            reads = architecture(model.arch or config.zoo.arch).shape
+            if model.source == name and reads != sequences.shape:
+                raise InputError(
+                    f"zoo.models.{key}.arch: {model.arch} reads {_by(reads)}, {name} are {_by(sequences.shape)}"
+                )
         images = (counts[0], counts[1]) if source.train.images.size else None
         pairings[name] = make_pairing(sequences, given.class_map, classes, images, config.data.seed)
     return pairings
+
+
+def _by(shape: tuple[int, ...]) -> str:
+    return "x".join(map(str, shape))
 
 
 def pairing_of(setting: Setting, name: str) -> Pairing:
