@@ -6,8 +6,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from analysis.load import load
 from stitching_core.errors import InputError
 from sweeps import console, reproduce
+from tests.analysis.repetition import repeated, write_repetition
 from tests.sweeps.conftest import SMALL, Place
 
 TINY = [
@@ -71,28 +73,40 @@ def test_a_plan_runs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ca
 
 def test_a_small_run_is_judged_on_the_claims(place: Place, capsys: pytest.CaptureFixture) -> None:
     arguments = ["experiment=2m", "scale=small", *TINY]
-    status = run(*arguments)
-    printed = capsys.readouterr().out
+    assert run(*arguments) == console.OK
     kept = (place.folder / "results/claims_smith2025_small.txt").read_text()
-    assert kept.strip() in printed
-    cells = place.cells("smith2025_2m_small").filter(eval_data="correlated")
-    uncut = cells["receiver_accuracy"].first()
-    worst = uncut - cells["accuracy"].mean()  # the claim is about the mean over the cuts
-    assert isinstance(worst, float)
-    assert ("random sender  holds" in kept) == (worst <= 0.01)
-    assert status == (console.OK if worst <= 0.01 else console.CELLS_FAILED)
-    assert "4 not measured" in kept  # those of 1f and 2e
+    assert kept.strip() in capsys.readouterr().out
+    # four claims are about 1f and 2e; a receiver that two epochs on 160 images taught nothing says nothing of the fifth
+    assert "0 hold, 0 fail, 5 not measured" in kept
+    assert "between networks that learnt their task" in kept
     assert pl.read_parquet(place.folder / "results/smith2025_2m_small/modules/*.parquet").height > 0  # ranks
 
-    assert run(*arguments) == status  # finished: judged at once, with the same words
+    assert run(*arguments) == console.OK  # finished: judged at once, with the same words
     assert (place.folder / "results/claims_smith2025_small.txt").read_text() == kept
     assert "nothing to train" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("accuracy", "good"), [(0.97, True), (0.96, False)])
+def test_a_claim_that_fails_is_told(accuracy: float, good: bool, tmp_path: Path) -> None:
+    cell = repeated(
+        "random_init", "layer3", accuracy, experiment="2m", sender_kind="random_init", receiver_accuracy=0.98
+    )
+    results = load(write_repetition(tmp_path / "2m", [cell]))
+    assert reproduce.claimed({"2m": results}, tmp_path) is good
+
+
+@pytest.mark.parametrize(("accuracy", "good"), [(0.987, True), (0.90, False)])
+def test_a_cell_outside_the_published_runs_is_told(accuracy: float, good: bool, tmp_path: Path) -> None:
+    # published for digit into itself at layer3: 0.98634 with an sd of 0.00079 over 5 runs
+    results = load(write_repetition(tmp_path / "2e", [repeated("digit", "layer3", accuracy, experiment="2e")]))
+    assert reproduce.judged(results, results.path) is good
+    assert (results.path / "verdict.txt").exists()
 
 
 def test_a_full_run_made_otherwise_than_published_is_shown_and_not_judged(
     place: Place, capsys: pytest.CaptureFixture
 ) -> None:
-    assert run("experiment=2m", *TINY) == console.OK
+    assert run("experiment=2m", "measure.rank=false", *TINY) == console.OK
     verdict = (place.folder / "results/smith2025_2m/verdict.txt").read_text()
     assert verdict.strip() in capsys.readouterr().out
     assert "train_items" in verdict  # what it has otherwise than the published runs
