@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -17,7 +17,8 @@ PENALTY_NOTE = (
     "negative: the stitched network is better than the receiver."
 )
 NOISE_NOTE = (
-    "noise: trained and measured on noise, where the uncut receiver has no accuracy: compare with chance (1 / classes)."
+    "noise: trained and measured on noise, where the uncut receiver has no accuracy: "
+    "compare with chance (1 / classes{})."
 )
 
 
@@ -105,20 +106,27 @@ def text(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def reading_notes(table: pl.DataFrame, averaged: Mapping[str, list[str]] | None = None, missing: int = 0) -> list[str]:
+def reading_notes(
+    table: pl.DataFrame,
+    averaged: Mapping[str, list[str]] | None = None,
+    missing: int = 0,
+    classes: Sequence[int] = (),
+) -> list[str]:
     """How a table is to be read: its spread, the penalty, noise, and what it silently contains or lacks otherwise.
 
     Args:
         table: the long table.
         averaged: settings that the table averages over, and their values.
         missing: planned cells that have no result yet.
+        classes: of the networks, as far as the cells say.
     """
     runs = table.filter(pl.col("n") > 0)["n"].unique().sort().to_list()
     span = f"{runs[0]} to {runs[-1]}" if len(runs) > 1 else f"{runs[0]}" if runs else "0"
     spread = "One run: no spread." if runs == [1] else f"±: standard deviation over runs ({span})."
     notes = [spread, PENALTY_NOTE]
     if (table["floor"] == NOISE).any():
-        notes.append(NOISE_NOTE)
+        chance = " or ".join(f"{100 / count:.4g}%" for count in classes)
+        notes.append(NOISE_NOTE.format(f" = {chance}" if chance else ""))
     notes += [
         f"Averaged over {name} ({', '.join(values)}); --by {name} tells them apart."
         for name, values in (averaged or {}).items()

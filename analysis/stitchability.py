@@ -15,6 +15,7 @@ import polars as pl
 
 from analysis.blocks import Block, grid_block, long_block, reading_notes
 from analysis.cli import run
+from analysis.convergence import convergence_notes
 from analysis.formats import FORMATS, TEXT, check_output, write_frame, write_text
 from analysis.load import Results, load
 from analysis.tables import DEFAULT_BY, averaged_over, check_by, stitchability
@@ -47,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         raise InputError(
             f"{results.path} has no finished cell{' of its plan' if results.planned is not None else ''} yet"
         )
-    notes = reading_notes(table, averaged_over(results.cells, by), results.missing)
+    notes = notes_of(results, table, by)
     if args.format in TEXT:
         write_text(TEXT[args.format](people_blocks(results, table, by), notes), args.output)
     else:
@@ -61,6 +62,13 @@ def people_blocks(results: Results, table: pl.DataFrame, by: Sequence[str] = DEF
     if set(by) != set(DEFAULT_BY):
         return [long_block(table, list(by))]
     return [grid_block(grid) for grid in wide(table, stitchability(results, by=mean_by(table)))]
+
+
+def notes_of(results: Results, table: pl.DataFrame, by: Sequence[str] = DEFAULT_BY) -> list[str]:
+    """The lines below the table: how to read it, and which of its cells have not converged."""
+    classes = results.cells.select(pl.col("classes").drop_nulls().unique().sort()).collect()["classes"].to_list()
+    notes = reading_notes(table, averaged_over(results.cells, by), results.missing, classes)
+    return notes + convergence_notes(results.cells)
 
 
 def only(results: Results, column: str, value: str) -> Results:

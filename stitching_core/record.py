@@ -45,6 +45,7 @@ CELLS: dict[str, str] = {
     "eval_data": "str",
     "label_offset": "int",
     "noise_sigma": "float",
+    "classes": "int",  # of the networks; chance is 1 / classes
     "l1": "float",
     "protocol": "str",
     "objective": "str",
@@ -95,6 +96,7 @@ MODELS: dict[str, str] = {
     "accuracy": "float",
     "cross_entropy": "float",
     "train_seconds": "float",
+    "reason": "str",  # why there is no accuracy; null where there is one, and for noise
 }
 
 # One row per measured module of a stitched or uncut model.

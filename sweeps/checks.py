@@ -45,6 +45,11 @@ def check(config: SweepConfig) -> None:
         raise InputError(
             f"scale={config.scale} is a size of the paper's experiments; name one, for example experiment=2e"
         )
+    if config.scale != "full" and config.data.source == "imagenet":
+        raise InputError(
+            f"scale={config.scale} is a size of the ResNet-18 experiments, not of {config.experiment_id}; that has "
+            "scale=full alone, and experiment=imagenet_noise is sized for 2 cores"
+        )
     check_name("name", config.name)
     within("seed", config.seed, 0, 2**31)
     _data(config)

@@ -15,7 +15,7 @@ from sweeps.progress import clock
 from sweeps.schema import SweepConfig, training_of
 
 # Training images of the sources that come with the package; a user's own source is only known once it is loaded.
-ITEMS = {"digits": 1437, "mnist": 60_000, "fashion_mnist": 60_000}
+ITEMS = {"digits": 1437, "mnist": 60_000, "fashion_mnist": 60_000, "imagenet": 0}  # imagenet is noise alone
 
 # One core of a server CPU, from the embedded default's 120 stitches in 151 s on two: what torch's convolutions reach on
 # 28x28 images (multiply-adds), and what an operation costs however small it is.
@@ -41,10 +41,11 @@ def forward_cost(arch: str, classes: int, cut: str | None, part: str) -> tuple[f
 
 
 def core_seconds(config: SweepConfig, cells: pl.DataFrame, items: int) -> float:
-    """Seconds of one CPU core for all stitches, front passes shared within a block.
+    """Seconds of one CPU core for all stitches, front passes shared within a block; their evaluation is not counted.
 
     Args:
-        config: names the models, the protocol and the search.
+        config: names the models, the protocol and the search; a noise sender's points may be fewer or more than
+            there are images.
         cells: the plan with its blocks.
         items: training images.
     """
@@ -55,12 +56,13 @@ def core_seconds(config: SweepConfig, cells: pl.DataFrame, items: int) -> float:
         candidates += config.search.n_trials * (1 - config.search.validation_fraction)
 
     def seconds(epochs: int, batch: int, flops: float, operations: int) -> float:
-        steps = epochs * max(1, items // batch)
+        steps = epochs * max(1, given // batch)
         return steps * max(flops * batch / FLOPS_PER_SECOND, operations * SECONDS_PER_OPERATION)
 
     models, total = config.zoo.models, 0.0
     for (_, sender), group in cells.group_by("block", "sender"):
         model = models[str(sender)]
+        given = config.data.noise_train_items or items if model.kind == record.NOISE else items
         if model.kind != record.NOISE:
             arch = model.arch or config.zoo.arch
             fronts = [forward_cost(arch, classes, cut, "front") for cut in group["sender_cut"].unique()]

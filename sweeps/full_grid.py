@@ -8,11 +8,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from analysis.blocks import reading_notes
 from analysis.formats import as_table
 from analysis.load import load
-from analysis.stitchability import people_blocks
-from analysis.tables import DEFAULT_BY, averaged_over, stitchability
+from analysis.stitchability import notes_of, people_blocks
+from analysis.tables import stitchability
 from sweeps import console
 from sweeps.config import GROUPS, load_config, options
 from sweeps.estimate import describe
@@ -45,7 +44,7 @@ def show(config: SweepConfig, folder: Path) -> None:
     """The table, what was written and what to type next."""
     results = load(folder)
     table = stitchability(results)
-    notes = reading_notes(table, averaged_over(results.cells, DEFAULT_BY), results.missing)
+    notes = notes_of(results, table)
     say(as_table(people_blocks(results, table), notes))
     say("")
     say(f"Results   {folder}/ (cells/, predictions/, models.parquet, stitchability.csv)")

@@ -9,12 +9,11 @@ from typing import Any
 
 import polars as pl
 
-from analysis.blocks import reading_notes
 from analysis.figures import heatmaps
 from analysis.formats import as_markdown, write_frame
 from analysis.load import load
-from analysis.stitchability import people_blocks
-from analysis.tables import DEFAULT_BY, averaged_over, stitchability
+from analysis.stitchability import notes_of, people_blocks
+from analysis.tables import stitchability
 from stitching_core import record
 from stitching_core.spec import digest
 from sweeps.cells import Planned
@@ -62,7 +61,7 @@ def write_tables(folder: Path) -> tuple[list[Path], str]:
     table = stitchability(results)
     files = [folder / "stitchability.csv", folder / "stitchability.md", folder / "config.yaml"]
     write_frame(table, "csv", files[0])
-    notes = reading_notes(table, averaged_over(results.cells, DEFAULT_BY), results.missing)
+    notes = notes_of(results, table)
     markdown = as_markdown(people_blocks(results, table), notes)
     files[1].write_text(markdown + "\n")
     return files + heatmaps(results, folder / "figures"), markdown

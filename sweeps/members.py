@@ -64,6 +64,11 @@ def check_variants(setting: Setting, names: Iterable[str]) -> None:
     source = source_of(setting)
     allowed = dict.fromkeys([*measurable(source), "original"])
     for name in names:
+        if source.absent is not None:
+            raise InputError(
+                f"variant {name!r}: source {source.name!r} has no images, {source.absent}; "
+                "allowed: noise senders, and models of kind weights"
+            )
         if name not in allowed:
             raise InputError(f"variant {name!r} can't be made of source {source.name!r}; allowed: {', '.join(allowed)}")
 
@@ -123,5 +128,5 @@ def model_rows(sweep: str, members: dict[Slot, Member]) -> list[dict[str, Any]]:
             measured = {"eval_data": variant, "accuracy": uncut.accuracy, "cross_entropy": uncut.cross_entropy}
             rows.append(record.row("models", **known, **measured))
         if not member.uncut:
-            rows.append(record.row("models", **known))
+            rows.append(record.row("models", **known, reason=card.recipe.get("unmeasured")))
     return rows

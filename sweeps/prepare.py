@@ -106,6 +106,8 @@ def make_setting(config: SweepConfig, plugins: tuple[Plugin, ...]) -> Setting:
         within("protocol.label_offset", offset, 0, classes - 1)
     for key in ("noise_train_items", "noise_test_items"):
         items = getattr(data, key)
+        if items is None and source.absent is not None:
+            raise InputError(f"data.{key} has no value; {data.source} has no images that it could be counted by")
         if items is not None:
             within(f"data.{key}", items, classes, inf)  # a point for each class
     return Setting(

@@ -161,6 +161,8 @@ def uncut(setting: Setting, content: str) -> Uncut:
 
 def measurable(source: Source) -> list[str]:
     """The variants that a source can be made into; every stored model is measured on all of them."""
+    if source.absent is not None:
+        return []
     grey = source.train.images.ndim == 3
     names = [name for name in VARIANTS if name != "original"] if grey else ["original"]
     return names if source.classes <= 10 or not grey else ["greyscale", "original"]

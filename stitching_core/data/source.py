@@ -46,6 +46,8 @@ class Source:
         grey_mean: mean of the training pixels as a fraction of 255 (over all channels), for the variant ``greyscale``.
         grey_std: their standard deviation, likewise.
         fingerprint: SHA-256 of the content, 64 hex digits.
+        absent: why there are no images, None where there are. Such a source still says how many classes there are:
+            noise can be stitched into its networks, and nothing else of it can be asked for.
 
     Raises:
         InputError: the images or labels have the wrong type, shape or range.
@@ -58,10 +60,13 @@ class Source:
     grey_mean: float
     grey_std: float
     fingerprint: str
+    absent: str | None = None
 
     def __post_init__(self) -> None:
         if self.classes < 2:
             raise InputError(f"source {self.name!r}: labels of {self.classes} class only, expected at least 2")
+        if self.absent is not None:
+            return
         for split, part in (("train", self.train), ("test", self.test)):
             _check(f"source {self.name!r}: {split}", part, self.classes)
         train, test = self.train.images.shape[1:], self.test.images.shape[1:]
@@ -121,6 +126,19 @@ def source_from_arrays(
     classes = int(train.labels.max()) + 1
     digest = fingerprint(name, train, test, classes, grey_mean, grey_std)
     return Source(name, train, test, classes, grey_mean, grey_std, digest)
+
+
+def source_without_images(name: str, classes: int, size: int, absent: str) -> Source:
+    """A source of which only the classes and the size of its RGB images are at hand.
+
+    Args:
+        name: the name it is registered under.
+        classes: number of classes.
+        size: height and width.
+        absent: why it has no images; ends the messages of what asks for them.
+    """
+    none = Images(np.zeros((0, 3, size, size), np.uint8), np.zeros(0, np.int64))
+    return Source(name, none, none, classes, 0.5, 0.5, fingerprint(name, none, none, classes, 0.5, 0.5), absent)
 
 
 def fingerprint(name: str, train: Images, test: Images, classes: int, grey_mean: float, grey_std: float) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from stitching_core.data.digits import load_digits
 from stitching_core.data.fashion_mnist import load_fashion_mnist
+from stitching_core.data.imagenet import load_imagenet
 from stitching_core.data.mnist import load_mnist
 from stitching_core.data.source import Images, Source, fingerprint, source_from_arrays
 from stitching_core.data.stratified import stratified_indices
@@ -24,6 +25,7 @@ SOURCES: dict[str, Loader] = {
     "digits": load_digits,
     "mnist": load_mnist,
     "fashion_mnist": load_fashion_mnist,
+    "imagenet": load_imagenet,
 }
 
 
@@ -66,6 +68,8 @@ def load_source(
 
 
 def _with_train_items(source: Source, train_items: int) -> Source:
+    if source.absent is not None:
+        raise InputError(f"train_items {train_items!r}: source {source.name!r} has no images, {source.absent}")
     whole = isinstance(train_items, int) and not isinstance(train_items, bool)
     if not whole or not source.classes <= train_items <= len(source.train):
         raise InputError(

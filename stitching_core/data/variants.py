@@ -150,13 +150,15 @@ def build_variant(source: Source, variant: str, split: Split, seed: int, backgro
         New arrays, which the caller may change.
 
     Raises:
-        InputError: an unknown variant or split, a variant that needs grey images of a source in RGB, more classes than
-            colours, or a background noise below 0.
+        InputError: an unknown variant or split, a source without images, a variant that needs grey images of a source
+            in RGB, more classes than colours, or a background noise below 0.
     """
     if variant not in VARIANTS:
         raise InputError(f"variant {variant!r}: unknown, expected one of {', '.join(VARIANTS)}")
     if split not in ("train", "test"):
         raise InputError(f"split {split!r}: unknown, expected train or test")
+    if source.absent is not None:
+        raise InputError(f"variant {variant!r}: source {source.name!r} has no images, {source.absent}")
     return VARIANTS[variant](source, split, seed, background_noise)
 
 

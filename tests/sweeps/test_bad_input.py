@@ -264,3 +264,28 @@ def test_the_script_itself(arguments: list[str], status: int, err: str, tmp_path
     if status == 0:
         for words in ("sweeps/full_grid.py", "digits_slim, smith2025", "plan_only", "Exit status"):
             assert words in done.stdout
+
+
+IMAGENET = ["experiment=imagenet_noise", "grid.cuts=[blocks]"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["experiment=1m", "scale=small"], "scale=small is a size of the ResNet-18 experiments, not of 1m"),
+        (
+            [*IMAGENET, "grid.senders=[imagenet]", "grid.fit_data=digit"],
+            "variant 'digit': source 'imagenet' has no images",
+        ),
+        ([*IMAGENET, "data.noise_train_items=null"], "data.noise_train_items has no value; imagenet has no images"),
+        (
+            [*IMAGENET, "data.noise_test_items=999"],
+            "data.noise_test_items=999 is out of range; it must be at least 1000",
+        ),
+        ([*IMAGENET, "data.train_items=2000"], "train_items 2000: source 'imagenet' has no images"),
+        ([*IMAGENET, "zoo.classes=999"], "zoo.classes=999 is fewer than the 1000 classes of imagenet"),
+        ([*IMAGENET, "zoo.models.imagenet.weights=package:x"], "'package:x': unknown package"),
+    ],
+)
+def test_imagenet_has_no_images(refused: Callable[..., str], arguments: list[str], words: str) -> None:
+    assert words in refused(*arguments)

@@ -66,9 +66,22 @@ def test_the_description() -> None:
 
 
 def test_the_size_of_the_data() -> None:
-    assert ITEMS == {"digits": 1437, "mnist": 60_000, "fashion_mnist": 60_000}
+    assert ITEMS == {"digits": 1437, "mnist": 60_000, "fashion_mnist": 60_000, "imagenet": 0}
     assert items_of(configured("data.train_items=100")) == 100
     assert items_of(configured("experiment=2e")) == 60_000
+
+
+def test_a_noise_senders_points_are_counted() -> None:
+    only = ["grid.runs=1", "grid.senders=[noise]"]
+    assert seconds(*only, "data.noise_train_items=14370") == pytest.approx(10 * seconds(*only), rel=0.02)
+    digit = ["grid.runs=1", "grid.senders=[digit]"]
+    assert seconds(*digit, "data.noise_train_items=14370") == seconds(*digit)
+    config = configured("experiment=1m", "cluster.cpus=2", "cluster.gpus=0")
+    # 1.2 million points, 3 epochs; forward and back; two to six whole ResNet-50s of 4.09e9 multiply-adds
+    cells = make_blocks(make_plan(config), 64, 1)
+    whole = 2 * 4.09e9
+    assert core_seconds(config, cells, 0) * 30e9 < 3 * 1_200_000 * 2 * 6 * whole
+    assert core_seconds(config, cells, 0) * 30e9 > 3 * 1_200_000 * 2 * 2 * whole
 
 
 def test_nothing_is_estimated_for_a_source_of_unknown_size() -> None:

@@ -36,8 +36,23 @@ def test_a_sample_is_the_same_in_any_batch_and_process() -> None:
 
 def test_base_points_computed_on_demand_are_the_kept_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = POINTS.batch(range(30))
-    monkeypatch.setattr(noise, "BASE_BYTES", 0)
-    assert (replace(POINTS).batch(range(30)) == kept).all()
+    for points in (0, 3):  # none are kept, three of ten are
+        monkeypatch.setattr(noise, "_KEPT", noise._KeptPoints())
+        monkeypatch.setattr(noise, "BASE_BYTES", points * 4 * 24)
+        assert (POINTS.batch(range(30)) == kept).all()
+        assert len(noise._KEPT.points) == points
+        assert noise._KEPT.bytes == points * 4 * 24
+
+
+def test_splits_share_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(noise, "_KEPT", noise._KeptPoints())
+    POINTS.batch(range(10))
+    replace(POINTS, split="test").batch(range(10))
+    assert len(noise._KEPT.points) == 10
+    replace(POINTS, base_key=("another",)).batch([0])
+    assert len(noise._KEPT.points) == 11
+    with pytest.raises(ValueError, match="read-only"):
+        POINTS.base_point(0)[:] = 0
 
 
 def test_without_noise_a_sample_is_its_base_point() -> None:

@@ -15,6 +15,7 @@ from stitching_core.data import mnist
 from stitching_core.data.digits import enlarge
 from stitching_core.data.pixels import mean_std
 from stitching_core.data.sources import SOURCES, Images, Source, load_source, source_from_arrays
+from stitching_core.data.variants import build_variant
 from stitching_core.errors import InputError
 
 needs_mnist = pytest.mark.skipif("STITCHING_MNIST" not in os.environ, reason="STITCHING_MNIST is not set")
@@ -281,3 +282,13 @@ def test_bad_train_items(items) -> None:
     with pytest.raises(InputError, match=r"train_items .*from 10 .* to 1437") as caught:
         load_source("digits", train_items=items)
     assert repr(items) in str(caught.value)
+
+
+def test_imagenet_has_classes_and_no_images() -> None:
+    source = load_source("imagenet")
+    assert (source.classes, len(source.train), source.train.images.shape[1:]) == (1000, 0, (3, 224, 224))
+    for variant in ("original", "digit"):
+        with pytest.raises(InputError, match=rf"variant '{variant}': source 'imagenet' has no images, its licence"):
+            build_variant(source, variant, "train", 0)
+    with pytest.raises(InputError, match="train_items 2000: source 'imagenet' has no images"):
+        load_source("imagenet", train_items=2000)
