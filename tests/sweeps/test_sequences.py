@@ -79,19 +79,19 @@ def test_a_model_that_can_not_be_meant_is_refused(model: str, said: str) -> None
 
 
 def test_other_refusals(words: Path) -> None:
-    with pytest.raises(InputError, match="'audio' reads japanese_vowels; receivers read the sweep's images"):
+    with pytest.raises(InputError, match=r"'audio' reads japanese_vowels; receivers read the sweep's images"):
         make_plan(load_config([*ASKED, CUTS, "grid.receivers=[audio]"]))
     with pytest.raises(InputError, match="'text_shuffled' is a floor of senders"):
         make_plan(load_config([*ASKED, CUTS, "grid.receivers=[text_shuffled]"]))
     wrong = of_texts(words)
     wrong.data.sequences["birds"] = SequenceConfig()
-    with pytest.raises(InputError, match="data.sequences key=birds is unknown"):
+    with pytest.raises(InputError, match=r"data.sequences key=birds is unknown"):
         check(wrong)
     with pytest.raises(InputError, match=r"fortunes.class_map has the receiver class 12; allowed: 0 to 9"):
         make_setting(only_text(of_texts(words, "+data.sequences.fortunes.class_map={0:12,1:3}")), ())
     crossed = of_texts(words)
     crossed.zoo.models["text"].arch = "series_cnn"
-    with pytest.raises(InputError, match="series_cnn reads 12x29, fortunes are 96x256"):
+    with pytest.raises(InputError, match=r"series_cnn reads 12x29, fortunes are 96x256"):
         make_setting(only_text(crossed), ())
 
 
@@ -118,7 +118,8 @@ def test_shuffled_labels_tell_nothing_and_keep_their_counts(words: Path) -> None
 def test_a_sweep_of_texts(place: Place, words: Path) -> None:
     """One text sender and its floors into a digit classifier: rows, floors, ids, and nulls where nothing is defined."""
     drop = [f"~zoo.models.{name}" for name in ("audio", "audio_random_init", "audio_shuffled")]
-    asked = ["experiment=modalities", CUTS, f"data.sequences.fortunes.root={words}", *drop]
+    cuts = "grid.cuts={series_cnn:[pool],text_cnn:[pool],resnet18_eighth:[layer3,layer4]}"
+    asked = ["experiment=modalities", cuts, f"data.sequences.fortunes.root={words}", *drop]
     asked += ["+data.sequences.fortunes.class_map={0:5,1:3,2:4,3:1,4:0,5:2}"]
     asked += ["grid.senders=[text,text_random_init,text_shuffled]", "zoo.models.text.training.epochs=3"]
     assert place.run("name=texts", *asked, "data.train_items=300", "protocol.epochs=6") == 0
@@ -131,8 +132,9 @@ def test_a_sweep_of_texts(place: Place, words: Path) -> None:
     assert dict(cells.select("sender", "sender_kind").unique().iter_rows()) == kinds
     of = {name: cells.filter(sender=name) for name in kinds}
     assert of["text"]["sender_hash"].to_list() == of["text_shuffled"]["sender_hash"].to_list()
-    assert of["text"]["accuracy"].min() > 0.9  # each text names its topic twice
-    assert of["text_shuffled"]["accuracy"].max() < 0.6
+    # a sixth is chance; each text names its topic twice, and that is all that shuffled labels hide
+    assert of["text"]["accuracy"].min() > 0.5
+    assert of["text_shuffled"]["accuracy"].max() < 0.35
     table = stitchability(load(place.folder / "results/texts"))
     assert set(table["floor"].drop_nulls()) == {"random_init", "shuffled"}
     assert table.filter(row="uncut").height == 1
