@@ -5,14 +5,16 @@ The rule reads the training loss (`learning_curve`, the mean of each epoch):
     chance = ln(classes), the loss of a network that knows nothing
     c(e)   = training loss of epoch e; c(0) = chance
     a cell has not converged if it names less than 90% of the test set of its own fit data, and its last loss c(E) is
-      above 0.9 * chance                                      ("near chance": it has hardly begun), or
+      above 0.5 * chance                                      ("far above 0"), or
       above 0.1 * chance and below 0.95 * c(E - 1)            ("still falling": the last epoch took a twentieth off)
 
-Any other cell counts as converged: it is good, or its loss is near 0, or no longer falls. The loss alone would not do:
-in `bn_mode: adapt` with 1,000 classes it stays high in stitches that name nearly everything. With one epoch c(0) stands
-in for the epoch before. Where a cell was not measured on its own fit data its loss decides. Not judged: cells that are
-not ok, whose objective has another chance than ln(classes), that have an L1 term in their loss, or that were recorded
-without their number of classes.
+Any other cell counts as converged: it is good, or its loss is near 0, or is low enough and no longer falls. A loss that
+stands still far above 0 may come of a learning rate that does not suit the cut as well as of a lack of anything to be
+found: the accuracy can't tell. The loss alone would not do either: in `bn_mode: adapt` with 1,000 classes it stays high
+in stitches that name nearly everything. The bounds were set on sweeps that were run (docs/imagenet_noise.md, the embedded
+default). With one epoch c(0) stands in for the epoch before. Where a cell was not measured on its own fit data its loss
+decides. Not judged: cells that are not ok, whose objective has another chance than ln(classes), that have an L1 term in
+their loss, or that were recorded without their number of classes.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import polars as pl
 
 from stitching_core.record import OK
 
-NEAR_CHANCE, NEAR_ZERO, FALLING, GOOD = 0.9, 0.1, 0.95, 0.9
+FAR, NEAR_ZERO, FALLING, GOOD = 0.5, 0.1, 0.95, 0.9
 NAMED = 6  # cells that a note spells out
 
 
@@ -33,7 +35,7 @@ def unconverged(cells: pl.LazyFrame) -> pl.DataFrame:
 
     Returns:
         cell_id, sender, sender_cut, receiver, receiver_cut, run, classes, loss (of the last epoch, nats), chance (nats)
-        and why ("near chance" or "still falling").
+        and why ("far above 0" or "still falling").
     """
     curve, chance = pl.col("learning_curve"), pl.col("classes").cast(pl.Float64).log()
     judged = cells.filter(
@@ -51,9 +53,9 @@ def unconverged(cells: pl.LazyFrame) -> pl.DataFrame:
         loss=curve.list.last(),
         before=pl.when(curve.list.len() > 1).then(curve.list.get(-2, null_on_oob=True)).otherwise(chance),
     )
-    near = pl.col("loss") > NEAR_CHANCE * pl.col("chance")
+    far = pl.col("loss") > FAR * pl.col("chance")
     falling = (pl.col("loss") > NEAR_ZERO * pl.col("chance")) & (pl.col("loss") < FALLING * pl.col("before"))
-    why = pl.when(near).then(pl.lit("near chance")).when(falling).then(pl.lit("still falling"))
+    why = pl.when(far).then(pl.lit("far above 0")).when(falling).then(pl.lit("still falling"))
     columns = ("cell_id", "sender", "sender_cut", "receiver", "receiver_cut", "run", "classes", "loss", "chance", "why")
     return last.with_columns(why=why).filter(pl.col("why").is_not_null()).select(columns).collect()
 
@@ -82,5 +84,5 @@ def convergence_notes(cells: pl.LazyFrame) -> list[str]:
     count = f"{found.height} cell{'s'[: found.height > 1]}"
     return [
         f"Not converged, by the training loss of the last epoch: {count}: {'; '.join(named)}{rest}. "
-        "Such an accuracy shows a budget that ran out, not what can be stitched."
+        "Such an accuracy shows a training that was not enough, not what can be stitched."
     ]

@@ -128,5 +128,6 @@ def model_rows(sweep: str, members: dict[Slot, Member]) -> list[dict[str, Any]]:
             measured = {"eval_data": variant, "accuracy": uncut.accuracy, "cross_entropy": uncut.cross_entropy}
             rows.append(record.row("models", **known, **measured))
         if not member.uncut:
-            rows.append(record.row("models", **known, reason=card.recipe.get("unmeasured")))
+            reason = None if recipe.kind == record.NOISE else "the data source has no images to measure it on"
+            rows.append(record.row("models", **known, reason=reason))
     return rows

@@ -92,8 +92,6 @@ def make_card(recipe: ModelRecipe, setting: Setting, tensors: Tensors, trained: 
     named["accuracy"] = {variant: predictions.accuracy for variant, predictions in uncut.items()}
     if recipe.kind == record.WEIGHTS:
         named["weights"] = origin(recipe.weights or "") | {"learned": "declared by their source, not measured here"}
-    if not uncut:
-        named["unmeasured"] = f"source {setting.data.source} has no images to measure on"
     assert recipe.arch is not None
     with torch.device("meta"):  # buffers are in the weights too, and are no parameters
         parameters = sum(parameter.numel() for parameter in architecture(recipe.arch).build(classes).parameters())

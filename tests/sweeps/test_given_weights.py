@@ -51,7 +51,7 @@ def test_noise_into_given_weights_without_images(place: Place) -> None:
     ]
     theirs = load(place.folder / "results/secret").models.filter(pl.col("model") == "theirs").collect()
     assert theirs.select("accuracy", "learned", "reason").rows() == [
-        (None, None, "source secret has no images to measure on")
+        (None, None, "the data source has no images to measure it on")
     ]
     (card,) = [
         card

@@ -177,7 +177,7 @@ def test_a_failed_download_is_one_line(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_unknown_source_names_the_allowed_ones() -> None:
-    with pytest.raises(InputError, match="data source 'cifar': unknown, expected one of digits, fashion_mnist, mnist"):
+    with pytest.raises(InputError, match="'cifar': unknown, expected one of digits, fashion_mnist, imagenet, mnist"):
         load_source("cifar")
 
 
