@@ -10,6 +10,7 @@ from torchvision.models import resnet18, resnet50, vgg19
 from torchvision.models.resnet import BasicBlock, ResNet
 
 from stitching_core.errors import InputError
+from stitching_core.models.autoencoder import Autoencoder
 
 
 @dataclass(frozen=True)
@@ -17,14 +18,18 @@ class Architecture:
     """A family of networks: how to build one, and the images that it takes.
 
     Attributes:
-        build: makes an untrained network for a number of classes; it maps (n, 3, size, size) to (n, classes).
+        build: makes an untrained network for a number of classes; it maps (n, 3, size, size) to (n, classes), or to
+            (n, 3, size, size) where it ``reconstructs``.
         size: height and width of its input, in pixels. Images are resized to it after colouring.
         version: raised when ``build`` changes what the same weights compute, so that no old result is taken for new.
+        reconstructs: an auto-encoder: it is trained to give back its own normalised images (mean squared error), and
+            whatever is stitched into it is.
     """
 
     build: Callable[[int], nn.Module]
     size: int
     version: str = "1"
+    reconstructs: bool = False
 
 
 class SlimResNet18(ResNet):
@@ -56,6 +61,7 @@ ARCHITECTURES: dict[str, Architecture] = {
     "resnet18_eighth": Architecture(lambda classes: SlimResNet18(8, classes), size=28),
     "vgg19": Architecture(lambda classes: vgg19(num_classes=classes), size=32),
     "resnet50": Architecture(lambda classes: resnet50(num_classes=classes), size=224),
+    "autoencoder": Architecture(lambda classes: Autoencoder(), size=28, reconstructs=True),
 }
 
 
