@@ -134,8 +134,8 @@ PREDICTIONS: dict[str, str] = {
 
 INPUT, OWN, STITCHED = "input", "own", "stitched"  # kinds of picture
 
-# A few test items as pictures, one row each: what an uncut auto-encoder is given (input) and makes of it (own), both with
-# a null cell_id, and what a cell makes of it (stitched).
+# A few test items as pictures, one row each: what an uncut auto-encoder is given (input) and makes of it (own), both
+# with a null cell_id, and what a cell makes of it (stitched).
 OUTPUTS: dict[str, str] = {
     "cell_id": "str",
     "model": "str",  # the uncut auto-encoder; null for a cell's

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,12 +12,13 @@ from stitching_core import record
 from stitching_core.data.noise import NoisePoints
 from stitching_core.data.stratified import stratified_indices
 from stitching_core.seeding import stream
-from stitching_core.spec import CellSpec, Protocol
+from stitching_core.spec import CellSpec, ModelRecipe, Protocol
 from stitching_core.stitch.layers import build_stitch
 from stitching_core.train.block import Leaving, Results, nothing_more, train_block
 from stitching_core.train.fronts import Front, ModelFront, NoiseFront
+from stitching_core.train.images import ImageTensors
 from stitching_core.train.stitching import StitchRun
-from sweeps.worker import Setting, divided, images, source_of
+from sweeps.worker import Setting, divided, images_for, source_of
 
 VALIDATION = "validation"
 
@@ -71,13 +72,13 @@ def train(
     spec = candidates[0].cell.spec
     cells = {candidate.key: candidate.cell for candidate in candidates}
     front = make_front(setting, list(cells.values()), device, validate)
-    runs = [make_run(setting, candidate, device) for candidate in candidates]
+    runs = [make_run(setting, candidate, device, validate) for candidate in candidates]
     asked = (lambda run: (VALIDATION,)) if validate else (lambda run: cells[run.key].spec.eval_data)
     results = train_block(front, runs, (spec.fit_data, spec.seed), asked, on_epoch, on_leave)
     return {run.key: run for run in runs}, results
 
 
-def make_run(setting: Setting, candidate: Candidate, device: torch.device) -> StitchRun:
+def make_run(setting: Setting, candidate: Candidate, device: torch.device, validate: bool = False) -> StitchRun:
     """A cell's stitch at its start, with a tail of its own. Its init is drawn for the cell, whatever the candidate."""
     cell, spec = candidate.cell, candidate.cell.spec
     receiver = divided(setting, spec.receiver, cell.receiver_hash, device)
@@ -90,7 +91,12 @@ def make_run(setting: Setting, candidate: Candidate, device: torch.device) -> St
     )
     stitch = build_stitch(candidate.protocol.stitch, candidate.protocol.init, sent, shape, seed).to(device)
     tail = receiver.tail(spec.receiver_cut)
-    return StitchRun(candidate.key, tap_of(cell), stitch, tail, candidate.protocol, setting.classes, seed=seed)
+    targets = None
+    if candidate.protocol.objective == record.MSE:
+        targets = splits_of(setting, spec, spec.receiver, spec.eval_data, device, validate)
+    return StitchRun(
+        candidate.key, tap_of(cell), stitch, tail, candidate.protocol, setting.classes, seed=seed, images=targets
+    )
 
 
 def make_front(setting: Setting, cells: list[Planned], device: torch.device, validate: bool) -> Front:
@@ -100,14 +106,25 @@ def make_front(setting: Setting, cells: list[Planned], device: torch.device, val
     if spec.sender.kind == record.NOISE:
         return _noise_front(setting, cells, device, validate)
     sender = divided(setting, spec.sender, cells[0].sender_hash, device)
-    fit = images(setting, spec.fit_data, "train", sender.size, device)
+    splits = splits_of(setting, spec, spec.sender, evaluations, device, validate)
+    return ModelFront(sender, list(dict.fromkeys(tap_of(cell) for cell in cells)), splits)
+
+
+def splits_of(
+    setting: Setting,
+    spec: CellSpec,
+    recipe: ModelRecipe,
+    evaluations: Iterable[str],
+    device: torch.device,
+    validate: bool,
+) -> dict[str, ImageTensors]:
+    """The images of a cell, split by split, as one of its two models is shown them."""
+    fit = images_for(setting, recipe, spec.fit_data, "train", device)
     if validate:
         kept, held = hold_out(setting, fit.labels.cpu().numpy(), spec)
-        splits = {"fit": fit.subset(torch.from_numpy(kept)), VALIDATION: fit.subset(torch.from_numpy(held))}
-    else:
-        splits = {name: images(setting, name, "test", sender.size, device) for name in evaluations}
-        splits["fit"] = fit
-    return ModelFront(sender, list(dict.fromkeys(tap_of(cell) for cell in cells)), splits)
+        return {"fit": fit.subset(torch.from_numpy(kept)), VALIDATION: fit.subset(torch.from_numpy(held))}
+    splits = {name: images_for(setting, recipe, name, "test", device) for name in evaluations}
+    return splits | {"fit": fit}
 
 
 def _noise_front(setting: Setting, cells: list[Planned], device: torch.device, validate: bool) -> NoiseFront:

@@ -11,6 +11,7 @@ from pathlib import Path
 from analysis.blocks import reading_notes
 from analysis.formats import as_table
 from analysis.load import load
+from analysis.measures import measure_of
 from analysis.stitchability import people_blocks
 from analysis.tables import DEFAULT_BY, averaged_over, stitchability
 from sweeps import console
@@ -51,7 +52,8 @@ def show(config: SweepConfig, folder: Path) -> None:
     say(f"Results   {folder}/ (cells/, predictions/, models.parquet, stitchability.csv)")
     say(f"Pictures  {folder}/figures/")
     say("Next      python analysis/stitchability.py " + f"{folder} --by receiver,sender,eval_data")
-    say(f"          python analysis/query.py {folder} 'SELECT sender, AVG(accuracy) FROM cells GROUP BY sender'")
+    value = measure_of(results.cells).value
+    say(f"          python analysis/query.py {folder} 'SELECT sender, AVG({value}) FROM cells GROUP BY sender'")
     if config.tracking.enabled and not config.tracking.uri:
         say("          make ui      # the runs in MLflow, on http://127.0.0.1:5000")
     say("          python sweeps/full_grid.py plan_only=true experiment=2e    # the paper's first experiment")

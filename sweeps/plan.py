@@ -14,6 +14,7 @@ from stitching_core.models.divide import cuts_of
 from stitching_core.spec import ModelRecipe, TrainingRecipe
 from stitching_core.stitch.shapes import match
 from sweeps.checks import one_of
+from sweeps.objectives import check_objective
 from sweeps.schema import SweepConfig, training_of
 from sweeps.variations import TOGETHER, variations
 
@@ -51,6 +52,7 @@ def make_plan(config: SweepConfig) -> pl.DataFrame:
     for name in receivers:
         if models[name].kind == record.NOISE:
             raise InputError(f"grid.receivers: {name!r} is a noise source; it has no network to receive with")
+    check_objective(config, senders, receivers)
     one_of("grid.fit_data", grid.fit_data, (OWN, *VARIANTS))
     for name in grid.eval_data:
         one_of("grid.eval_data", name, (FIT, *VARIANTS))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import torch
@@ -18,7 +19,10 @@ from stitching_core.stitch.layers import NormConvNorm
 from stitching_core.train.images import ImageTensors
 from stitching_core.train.reconstruct import tally_of
 
-OBJECTIVES = {record.CROSS_ENTROPY: F.cross_entropy, record.MSE: F.mse_loss}
+OBJECTIVES: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
+    record.CROSS_ENTROPY: F.cross_entropy,
+    record.MSE: F.mse_loss,
+}
 BN_MODES = ("adapt", "frozen")
 
 
@@ -71,7 +75,7 @@ class StitchRun:
         self.tail.train(training and self.protocol.bn_mode == "adapt")
 
     def truth(self, split: str, indices: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """What the items of a split should lead to: their labels (b,), or images (b, 3, h, w) as the receiver sees them."""
+        """What items of a split should lead to: labels (b,), or images (b, 3, h, w) as the receiver sees them."""
         return labels if self.images is None else self.images[split].batch(indices)
 
     def tally(self, split: str) -> Tally | PixelTally:

@@ -62,6 +62,6 @@ def test_weights_are_a_function_of_the_seed(arch: str) -> None:
 
 
 def test_unknown_architecture() -> None:
-    with pytest.raises(InputError, match=r"unknown architecture 'resnet19'; known: resnet18, .*vgg19"):
+    with pytest.raises(InputError, match=r"unknown architecture 'resnet19'; known: autoencoder, resnet18, .*vgg19"):
         architecture("resnet19")
     assert all(entry.size > 0 and entry.version for entry in ARCHITECTURES.values())
