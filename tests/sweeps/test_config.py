@@ -122,7 +122,7 @@ def test_values_that_the_files_do_not_mention() -> None:
         ("protocol.lr=1", "'protocol.lr'", "protocol allows name, stitch, init"),
         ("+protocol.lr=1", "'protocol.lr'", "protocol allows name, stitch, init"),
         ("colour=red", "'colour'", "the top level allows name, seed"),
-        ("grid.cuts_of.a=1", "'grid.cuts_of'", "grid allows mode, senders, receivers, cuts"),
+        ("grid.cuts_of.a=1", "'grid.cuts_of'", "grid allows mode, senders, receivers, pairs, vary, cuts"),
         ("search.space.lr=[1,2]", "'search.space.lr'", "search.space allows learning_rate, momentum"),
         ("+zoo.models.digit.size=1", "'zoo.models.digit.size'", "zoo.models.digit allows kind, arch, variant"),
         ("+zoo.models.new={variant: mix, size: 1}", "'zoo.models.new.size'", "zoo.models.new allows kind, arch"),
