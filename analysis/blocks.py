@@ -7,15 +7,12 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from analysis.measures import ACCURACY, Measure, measure_in
 from analysis.order import UNCUT
 from analysis.wide import Entry, Grid
 from stitching_core.record import NOISE
 
 NONE = "-"
-PENALTY_NOTE = (
-    "penalty: uncut receiver accuracy minus stitched accuracy on the same data, in percentage points; "
-    "negative: the stitched network is better than the receiver."
-)
 NOISE_NOTE = (
     "noise: trained and measured on noise, where the uncut receiver has no accuracy: "
     "compare with chance (1 / classes{})."
@@ -43,22 +40,20 @@ class Block:
 
 def percent(mean: float | None, sd: float | None = None) -> str:
     """``98.61 ±0.20`` from fractions; a dash without a mean."""
-    if mean is None:
-        return NONE
-    rounded = round(100 * mean, 2) + 0.0  # no "-0.00"
-    return f"{rounded:.2f}" + ("" if sd is None else f" ±{100 * sd:.2f}")
+    return ACCURACY.text(mean, sd)
 
 
-def entry_text(entry: Entry | None) -> str:
-    """A mean as percent; ``failed`` where cells were trained but none is ok."""
+def entry_text(entry: Entry | None, measure: Measure = ACCURACY) -> str:
+    """A mean; ``failed`` where cells were trained but none is ok."""
     if entry is None:
         return NONE
-    return "failed" if entry.mean is None and entry.failed else percent(entry.mean, entry.sd)
+    return "failed" if entry.mean is None and entry.failed else measure.text(entry.mean, entry.sd)
 
 
 def grid_block(grid: Grid) -> Block:
-    """The wide table of one receiver, fit data and evaluation data, in percent."""
-    header = ["sender" if not grid.all_cuts else "sender and its cut", *grid.cuts, "mean", "penalty"]
+    """The wide table of one receiver, fit data and evaluation data."""
+    measure = grid.measure
+    header = ["sender" if not grid.all_cuts else "sender and its cut", *grid.cuts, "mean", measure.against_title]
     sections: list[list[list[str]]] = []
     failed = []
     kind = None
@@ -66,31 +61,34 @@ def grid_block(grid: Grid) -> Block:
         if row.kind != kind:
             sections.append([])
             kind = row.kind
-        cells = [entry_text(row.entries.get(cut)) for cut in grid.cuts]
-        sections[-1].append([row.label, *cells, entry_text(row.mean), entry_text(row.penalty)])
+        cells = [entry_text(row.entries.get(cut), measure) for cut in grid.cuts]
+        against = measure.against_text(row.penalty.mean, row.penalty.sd)
+        sections[-1].append([row.label, *cells, entry_text(row.mean, measure), against])
         failed += [(row.label, cut, entry.failed) for cut, entry in row.entries.items() if entry.failed]
     total = sum(count for _, _, count in failed)
     named = ", ".join(f"{label} at {cut} ({count})" for label, cut, count in failed[:5]) + (
         ", ..." if failed[5:] else ""
     )
     notes = [f"{total} failed or diverged cell{'s'[: total > 1]} in no mean: {named}."] if failed else []
-    title = f"Receiver {grid.receiver}, stitch fitted on {grid.fit_data}, evaluated on {grid.eval_data}: accuracy in %"
+    data = f"stitch fitted on {grid.fit_data}, evaluated on {grid.eval_data}"
+    title = f"Receiver {grid.receiver}, {data}: {measure.title}"
     return Block(title, header, sections, notes=notes)
 
 
 def long_block(table: pl.DataFrame, by: list[str]) -> Block:
-    """A long table with its means as percent: one line per group."""
-    header = [*by, "row", "accuracy", "penalty", "runs", "cells", "failed"]
+    """A long table with its means: one line per group."""
+    measure = measure_in(table)
+    value, against = measure.value, measure.against
+    header = [*by, "row", "accuracy" if measure.percent else "error", measure.against_title, "runs", "cells", "failed"]
     rows = []
     for row in table.iter_rows(named=True):
         kind = row["row"] if row["floor"] is None else f"{row['row']} ({row['floor']})"
         uncut = row["row"] == UNCUT
         counts = [str(row["n"]), *(NONE if uncut else str(row[name]) for name in ("cells", "failed"))]
-        accuracy = entry_text(Entry(row["accuracy"], row["accuracy_sd"], row["failed"]))
-        rows.append(
-            [*(text(row[name]) for name in by), kind, accuracy, percent(row["penalty"], row["penalty_sd"]), *counts]
-        )
-    return Block("Accuracy in %", header, [rows], labels=len(by) + 1)
+        mean = entry_text(Entry(row[value], row[f"{value}_sd"], row["failed"]), measure)
+        compared = measure.against_text(row[against], row[f"{against}_sd"])
+        rows.append([*(text(row[name]) for name in by), kind, mean, compared, *counts])
+    return Block(measure.title[0].upper() + measure.title[1:], header, [rows], labels=len(by) + 1)
 
 
 def frame_block(frame: pl.DataFrame) -> Block:
@@ -123,7 +121,7 @@ def reading_notes(
     runs = table.filter(pl.col("n") > 0)["n"].unique().sort().to_list()
     span = f"{runs[0]} to {runs[-1]}" if len(runs) > 1 else f"{runs[0]}" if runs else "0"
     spread = "One run: no spread." if runs == [1] else f"±: standard deviation over runs ({span})."
-    notes = [spread, PENALTY_NOTE]
+    notes = [spread, measure_in(table).note]
     if (table["floor"] == NOISE).any():
         chance = " or ".join(f"{100 / count:.4g}%" for count in classes)
         notes.append(NOISE_NOTE.format(f" = {chance}" if chance else ""))

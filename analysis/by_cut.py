@@ -9,6 +9,7 @@ import polars as pl
 
 from analysis.chart import RANGE, SD, Chart, Line, Panel, Point
 from analysis.groups import SENDER, Group
+from analysis.measures import Measure
 from analysis.names import OWN, CutAxis, cut_axis, in_order, shown
 from analysis.styles import UNCUT_STYLE, Style, sequence
 from stitching_core.record import NOISE
@@ -22,11 +23,18 @@ class Quantity:
     y_label: str
     band: str
     percent: bool
+    least_span: float = 2.0  # of its axis, in percentage points or units of the quantity
 
 
 ACCURACY = Quantity("Accuracy", "accuracy in %", RANGE, True)
+ERROR = Quantity("Reconstruction error", "mean squared error per pixel and channel", RANGE, False, least_span=1e-3)
 RANK = Quantity("Feature rank at the first receiver layer after the stitch", "feature rank", SD, False)
 STITCH_RANK = Quantity("Feature rank of the stitch", "feature rank", SD, False)
+
+
+def quantity_of(measure: Measure) -> Quantity:
+    """How a sweep's measure is drawn."""
+    return ERROR if measure.lower_is_better else ACCURACY
 
 
 def by_cut(
@@ -76,6 +84,7 @@ def by_cut(
         quantity.percent,
         hue,
         [*notes, *left_out],
+        least_span=quantity.least_span,
     )
 
 

@@ -77,6 +77,7 @@ class Chart:
         hue: heading of the legend.
         notes: lines below the title.
         dense: many places: small labels, upright.
+        least_span: what the vertical axis shows at least: percentage points, or units of the value.
     """
 
     title: str
@@ -88,6 +89,7 @@ class Chart:
     hue: str = ""
     notes: list[str] = field(default_factory=list)
     dense: bool = False
+    least_span: float = 2.0
 
     @property
     def runs(self) -> tuple[int, int]:

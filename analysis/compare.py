@@ -1,4 +1,4 @@
-"""Two sweeps cell by cell: the mean paired difference of their accuracies. Or one sweep against published numbers.
+"""Two sweeps cell by cell: the mean paired difference of what they measure. Or one sweep against published numbers.
 
 python analysis/compare.py results/<sweep A> results/<sweep B> [--unit run]
 python analysis/compare.py results/<sweep> --reference smith2025
@@ -17,12 +17,12 @@ from analysis.claims import NOT_MEASURED, borne_out, check_claims
 from analysis.cli import run
 from analysis.formats import as_table
 from analysis.load import Results, load
+from analysis.measures import Measure, measure_of
 from analysis.paired import PairedDifference, paired_difference
 from analysis.published import REFERENCES
 from analysis.verdict import judge
 from analysis.verdict_text import claims_text, verdict_text
 from stitching_core.errors import InputError
-from stitching_core.record import OK
 
 MATCH = ("run", "sender", "sender_cut", "receiver", "receiver_cut", "fit_data", "eval_data")
 
@@ -61,7 +61,10 @@ def _with_reference(results: Results, reference: str) -> int:
 def _two_sweeps(args: argparse.Namespace) -> None:
     """Print the difference on each evaluation data and over all."""
     results_a, results_b = load(args.a), load(args.b)
-    (a, merged_a), (b, merged_b) = _values(results_a), _values(results_b)
+    measure, other = measure_of(results_a.cells), measure_of(results_b.cells)
+    if measure != other:
+        raise InputError(f"{args.a} measures {measure.value} and {args.b} {other.value}: they can't be compared")
+    (a, merged_a), (b, merged_b) = _values(results_a, measure), _values(results_b, measure)
     if a.join(b, on=MATCH, how="semi", nulls_equal=True).is_empty():
         raise InputError(f"no ok cell of {args.a} matches one of {args.b} on {', '.join(MATCH)}")
 
@@ -70,26 +73,30 @@ def _two_sweeps(args: argparse.Namespace) -> None:
     rows = []
     for name in evals:
         here = pl.col("eval_data").eq_missing(pl.lit(name))
-        rows.append(_row(str(name), a.filter(here), b.filter(here), unit))
+        rows.append(_row(str(name), a.filter(here), b.filter(here), unit, measure))
     header = ["eval_data", "A - B", "95% low", "95% high", f"n ({args.unit}s)", "unmatched in A", "unmatched in B"]
     block = Block(
-        f"A = {args.a}, B = {args.b}: accuracy, A minus B, in percentage points",
+        f"A = {args.a}, B = {args.b}: "
+        + ("accuracy, A minus B, in percentage points" if measure.percent else f"{measure.title}, A minus B"),
         header,
-        [rows, [_row("all", a, b, unit)]],
+        [rows, [_row("all", a, b, unit, measure)]],
     )
     print(as_table([block], _notes(args.unit, merged_a, merged_b)), end="")
 
 
-def _values(results: Results) -> tuple[pl.DataFrame, int]:
-    """Accuracy per match key of the ok cells, and the number of keys that several cells share."""
-    ok = results.cells.filter(pl.col("status") == OK, pl.col("accuracy").is_not_nan())
-    values = ok.group_by(MATCH, maintain_order=True).agg(pl.col("accuracy").mean(), cells=pl.len()).collect()
+def _values(results: Results, measure: Measure) -> tuple[pl.DataFrame, int]:
+    """The measure per match key of the ok cells, and the number of keys that several cells share."""
+    ok = results.cells.filter(measure.ok)
+    values = ok.group_by(MATCH, maintain_order=True).agg(pl.col(measure.value).mean(), cells=pl.len()).collect()
     return values, values.filter(pl.col("cells") > 1).height
 
 
-def _row(name: str, a: pl.DataFrame, b: pl.DataFrame, unit: str | None) -> list[str]:
-    found: PairedDifference = paired_difference(a, b, on=MATCH, unit=unit)
-    points = [NONE if number != number else f"{100 * number:+.2f}" for number in (found.mean, found.low, found.high)]
+def _row(name: str, a: pl.DataFrame, b: pl.DataFrame, unit: str | None, measure: Measure) -> list[str]:
+    found: PairedDifference = paired_difference(a, b, on=MATCH, value=measure.value, unit=unit)
+    points = [
+        NONE if number != number else f"{100 * number:+.2f}" if measure.percent else f"{number:+.4f}"
+        for number in (found.mean, found.low, found.high)
+    ]
     unmatched = (one.join(other, on=MATCH, how="anti", nulls_equal=True).height for one, other in ((a, b), (b, a)))
     return [name, *points, str(found.n), *map(str, unmatched)]
 

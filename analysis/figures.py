@@ -6,16 +6,13 @@ python analysis/figures.py results/<sweep> [--output FOLDER]
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from matplotlib import rc_context
-from matplotlib.figure import Figure
 
-from analysis.by_cut import ACCURACY, RANK, STITCH_RANK, by_cut
+from analysis.by_cut import RANK, STITCH_RANK, by_cut, quantity_of
 from analysis.by_module import by_module
 from analysis.chart import Chart
 from analysis.cli import run
@@ -23,26 +20,15 @@ from analysis.groups import SENDER, Group, groups
 from analysis.heatmap import draw, draw_panels
 from analysis.linechart import draw_chart
 from analysis.load import Results, load
-from analysis.measured import RECEIVER, STITCH, accuracies, module_ranks, networks, ranks
+from analysis.measured import RECEIVER, STITCH, module_ranks, networks, outcomes, ranks
+from analysis.measures import measure_of
+from analysis.pictures import pictures
+from analysis.saving import FORMATS, STYLE, save, stem
 from analysis.settings import by_setting, side_by_side
 from analysis.styles import Style, styles
 from analysis.tables import stitchability
 from analysis.wide import mean_by, wide
 from stitching_core.errors import InputError
-
-STYLE: dict[Any, Any] = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "stitchability",  # the same table gives the same file
-    "font.size": 9,
-    "axes.titlesize": 9,
-    "hatch.linewidth": 0.5,
-}
-# What to hand to matplotlib for each format: no dates, so that the same results give the same file.
-FORMATS: dict[str, dict[str, Any]] = {
-    "png": {"dpi": 150},
-    "svg": {"metadata": {"Date": None}},
-    "pdf": {"metadata": {"CreationDate": None}},
-}
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -62,7 +48,8 @@ def main(argv: Sequence[str] | None = None) -> None:
 def figures(results: Results, folder: Path) -> list[Path]:
     """Write every figure as PNG (150 dpi), SVG and PDF; the folder is made if need be.
 
-    ``heatmap_<receiver>_<fit_data>_<eval_data>``; ``accuracy_...``: accuracy against cut; where the sweep measured
+    ``heatmap_<receiver>_<fit_data>_<eval_data>``; ``accuracy_...``: accuracy against cut (of auto-encoders
+    ``error_...`` and ``pictures_...``: input, own and stitched reconstructions); where the sweep measured
     ranks, ``rank_...`` and ``rank_stitch_...``: feature rank at the first receiver layer after the stitch and of the
     stitch, against cut; and ``ranks_...``: of every layer. In a sweep of one sender into several receivers all but the
     heatmaps have ``from_<sender>`` in place of the receiver's name. Settings that a sweep varies have panels of their
@@ -75,10 +62,10 @@ def figures(results: Results, folder: Path) -> list[Path]:
         InputError: no cell has finished, or the folder can't be made.
     """
     paths = heatmaps(results, folder, tuple(FORMATS))
-    for stem, chart in charts(results):
+    for name, chart in charts(results):
         with rc_context(STYLE):
-            paths += _save(draw_chart(chart), folder, stem, tuple(FORMATS))
-    return paths
+            paths += save(draw_chart(chart), folder, name, tuple(FORMATS))
+    return paths + pictures(results, folder, tuple(FORMATS))
 
 
 def heatmaps(results: Results, folder: Path, formats: Sequence[str] = ("png", "svg")) -> list[Path]:
@@ -97,28 +84,29 @@ def heatmaps(results: Results, folder: Path, formats: Sequence[str] = ("png", "s
     for grid in wide(table, stitchability(results, by=mean_by(table))):
         with rc_context(STYLE):
             figure = draw_panels(grid) if grid.all_cuts else draw(grid)
-            paths += _save(figure, folder, _stem("heatmap", grid.receiver, grid.fit_data, grid.eval_data), formats)
+            paths += save(figure, folder, stem("heatmap", grid.receiver, grid.fit_data, grid.eval_data), formats)
     return paths
 
 
 def charts(results: Results) -> Iterator[tuple[str, Chart]]:
     """The line charts of a sweep, and the names of their files without the suffix."""
-    looks = styles(networks(accuracies(results).stitched))
+    looks = styles(networks(outcomes(results).stitched))
     parts, notes = by_setting(results)
     found: dict[str, list[tuple[str, Chart]]] = {}
     for setting, part in parts.items():
-        for stem, chart in _charts(part, looks, notes):
-            found.setdefault(stem, []).append((setting, chart))
-    for stem, same in found.items():
-        yield stem, side_by_side(same)
+        for name, chart in _charts(part, looks, notes):
+            found.setdefault(name, []).append((setting, chart))
+    for name, same in found.items():
+        yield name, side_by_side(same)
 
 
 def _charts(results: Results, looks: Mapping[str, Style], notes: Sequence[str]) -> Iterator[tuple[str, Chart]]:
-    accuracy = accuracies(results)
+    measure = measure_of(results.cells)
+    outcome = outcomes(results)
     archs = dict(results.cells.select("receiver", "receiver_arch").unique(maintain_order=True).collect().rows())
-    quantities = [("accuracy", ACCURACY, accuracy)]
+    quantities = [("error" if measure.lower_is_better else "accuracy", quantity_of(measure), outcome)]
     for kind, quantity, part in (("rank", RANK, RECEIVER), ("rank_stitch", STITCH_RANK, STITCH)):
-        measured = ranks(results, accuracy.stitched, part)
+        measured = ranks(results, outcome.stitched, part)
         if measured is not None:
             quantities.append((kind, quantity, measured))
     for kind, quantity, measured in quantities:
@@ -127,7 +115,7 @@ def _charts(results: Results, looks: Mapping[str, Style], notes: Sequence[str]) 
             if chart is not None:
                 yield _stem_of(kind, group), chart
     stitched, uncut = module_ranks(results)
-    for group in groups(accuracy):
+    for group in groups(outcome):
         chart = by_module(group, stitched, uncut, notes)
         if chart is not None:
             yield _stem_of("ranks", group), chart
@@ -135,18 +123,7 @@ def _charts(results: Results, looks: Mapping[str, Style], notes: Sequence[str]) 
 
 def _stem_of(kind: str, group: Group) -> str:
     of_sender = () if group.hue == SENDER else ("from",)
-    return _stem(kind, *of_sender, group.fixed, group.fit_data, group.eval_data)
-
-
-def _stem(*names: object) -> str:
-    return "_".join(re.sub(r"[^\w.-]+", "-", str(name)) for name in names)
-
-
-def _save(figure: Figure, folder: Path, stem: str, formats: Sequence[str]) -> list[Path]:
-    paths = [folder / f"{stem}.{name}" for name in formats]
-    for path, name in zip(paths, formats, strict=True):
-        figure.savefig(path, bbox_inches="tight", **FORMATS[name])
-    return paths
+    return stem(kind, *of_sender, group.fixed, group.fit_data, group.eval_data)
 
 
 if __name__ == "__main__":

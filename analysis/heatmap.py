@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -14,18 +15,40 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from analysis.measures import Measure
 from analysis.order import FLOOR, UNCUT
 from analysis.wide import Entry, Grid, Row
 
-COLOURS = colormaps["cividis"]  # sequential, even in lightness, and the same to colour-blind readers
+COLOURS = colormaps["cividis"]  # light is good; sequential, even in lightness, and the same to colour-blind readers
 GAP = 0.3  # between what is set apart, in cells
 CELL_WIDTH, CELL_HEIGHT = 0.82, 0.42  # inches
 LONGEST_LEVEL = 11  # characters of a column label that fit below a cell without a slant
 
 
+@dataclass(frozen=True)
+class Scale:
+    """From a mean to a colour and a text: accuracies from 0 to 1, errors from 0 to the largest of the grid."""
+
+    measure: Measure
+    highest: float
+
+    def colour(self, mean: float) -> tuple[float, float, float, float]:
+        return COLOURS(1 - mean / self.highest if self.measure.lower_is_better else mean)
+
+    def bar(self) -> ScalarMappable:
+        top = 100.0 if self.measure.percent else self.highest
+        return ScalarMappable(Normalize(0, top), COLOURS.reversed() if self.measure.lower_is_better else COLOURS)
+
+
+def scale_of(grid: Grid) -> Scale:
+    """The colours of a grid."""
+    means = [entry.mean for row in grid.rows for entry in (*row.entries.values(), row.mean) if entry.mean is not None]
+    return Scale(grid.measure, 1.0 if grid.measure.percent else max(means, default=0.0) or 1.0)
+
+
 def draw(grid: Grid) -> Figure:
     """Senders down and cuts across, with the uncut receiver above, the floors below and the mean over cuts aside."""
-    offsets = _offsets(grid.rows)
+    offsets, scale = _offsets(grid.rows), scale_of(grid)
     width, height = len(grid.cuts) + 1 + GAP, offsets[-1] + 1
     figure = Figure(
         figsize=(width * CELL_WIDTH + 3, height * CELL_HEIGHT + 1.2 + _slant_height(grid.cuts)), layout="constrained"
@@ -35,23 +58,24 @@ def draw(grid: Grid) -> Figure:
         for place, cut in enumerate(grid.cuts):
             # The uncut receiver has no cut, so its one value spans them all.
             if row.kind != UNCUT:
-                _cell(axes, place, top, 1, row.entries.get(cut))
+                _cell(axes, place, top, 1, row.entries.get(cut), scale)
         if row.kind == UNCUT:
-            _cell(axes, 0, top, len(grid.cuts), row.mean)
+            _cell(axes, 0, top, len(grid.cuts), row.mean, scale)
         else:
-            _cell(axes, len(grid.cuts) + GAP, top, 1, row.mean)
+            _cell(axes, len(grid.cuts) + GAP, top, 1, row.mean, scale)
     places = [*range(len(grid.cuts)), len(grid.cuts) + GAP]
     _frame(axes, places, [*grid.cuts, "mean"], offsets, [row.label for row in grid.rows], width, height)
     axes.set_xlabel("cut")
     axes.set_ylabel("sender")
     axes.set_title(_title(grid), pad=10)
-    _colour_bar(figure, axes)
+    _colour_bar(figure, scale, axes)
     return figure
 
 
 def draw_panels(grid: Grid) -> Figure:
     """One matrix of sender cut by receiver cut per sender, trained senders first; the uncut receiver in the title."""
     panels = [(name, list(rows)) for name, rows in groupby(grid.rows, key=lambda row: row.sender) if name is not None]
+    scale = scale_of(grid)
     uncut = next((row.mean.mean for row in grid.rows if row.kind == UNCUT), None)
     across = min(3, max(1, math.ceil(math.sqrt(len(panels)))))
     down = -(-len(panels) // across)
@@ -65,7 +89,7 @@ def draw_panels(grid: Grid) -> Figure:
     for axes, (name, rows) in zip(every, panels, strict=False):
         for top, row in enumerate(rows):
             for place, cut in enumerate(grid.cuts):
-                _cell(axes, place, top, 1, row.entries.get(cut))
+                _cell(axes, place, top, 1, row.entries.get(cut), scale)
         labels = [str(row.sender_cut) for row in rows]
         _frame(axes, range(len(grid.cuts)), grid.cuts, range(len(rows)), labels, len(grid.cuts), len(rows))
         axes.set_xlabel("receiver cut")
@@ -73,9 +97,9 @@ def draw_panels(grid: Grid) -> Figure:
         axes.set_title(f"sender {name}" if rows[0].kind != FLOOR else f"floor: {name}", pad=8)
     for axes in every[len(panels) :]:
         axes.set_axis_off()
-    shown = "" if uncut is None else f"; uncut receiver {100 * uncut:.1f}"
+    shown = "" if uncut is None else f"; uncut receiver {grid.measure.short(uncut)}"
     figure.suptitle(_title(grid) + shown, fontsize=9)
-    _colour_bar(figure, *every)
+    _colour_bar(figure, scale, *every)
     return figure
 
 
@@ -88,7 +112,7 @@ def _offsets(rows: Sequence[Row]) -> list[float]:
     return offsets
 
 
-def _cell(axes: Axes, left: float, top: float, width: float, entry: Entry | None) -> None:
+def _cell(axes: Axes, left: float, top: float, width: float, entry: Entry | None, scale: Scale) -> None:
     middle: dict[str, Any] = {"x": left + width / 2, "y": top + 0.5, "ha": "center", "va": "center"}
     if entry is None or entry.mean is None:
         axes.add_patch(Rectangle((left, top), width, 1, facecolor="0.95", edgecolor="0.75", hatch="////", linewidth=0))
@@ -96,11 +120,13 @@ def _cell(axes: Axes, left: float, top: float, width: float, entry: Entry | None
             box = {"facecolor": "0.95", "edgecolor": "none", "pad": 1}
             axes.text(s="failed", color="0.25", fontsize=8, bbox=box, **middle)
         return
-    colour = COLOURS(entry.mean)
+    colour = scale.colour(entry.mean)
     luminance = 0.2126 * colour[0] + 0.7152 * colour[1] + 0.0722 * colour[2]
     axes.add_patch(Rectangle((left, top), width, 1, facecolor=colour, edgecolor="white", linewidth=1))
     axes.text(
-        s=f"{100 * entry.mean:.1f}" + "*" * (entry.failed > 0), color="black" if luminance > 0.45 else "white", **middle
+        s=scale.measure.short(entry.mean) + "*" * (entry.failed > 0),
+        color="black" if luminance > 0.45 else "white",
+        **middle,
     )
 
 
@@ -135,12 +161,11 @@ def _title(grid: Grid) -> str:
     partial = any(row.mean.failed and row.mean.mean is not None for row in grid.rows)
     return (
         f"Stitched into receiver {grid.receiver}\n"
-        f"stitch fitted on {grid.fit_data}, evaluated on {grid.eval_data}: accuracy in %"
+        f"stitch fitted on {grid.fit_data}, evaluated on {grid.eval_data}: {grid.measure.title}"
         + ("\n*: some cells failed or diverged and are left out" if partial else "")
     )
 
 
-def _colour_bar(figure: Figure, *axes: Axes) -> None:
-    scale = ScalarMappable(Normalize(0, 100), COLOURS)
-    bar = figure.colorbar(scale, ax=list(axes), label="accuracy in %", shrink=0.9, aspect=25, pad=0.02)
+def _colour_bar(figure: Figure, scale: Scale, *axes: Axes) -> None:
+    bar = figure.colorbar(scale.bar(), ax=list(axes), label=scale.measure.title, shrink=0.9, aspect=25, pad=0.02)
     bar.outline.set_visible(False)

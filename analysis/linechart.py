@@ -16,7 +16,6 @@ from analysis.styles import Style
 
 ACROSS = 2  # panels side by side
 DODGE = 0.32  # what the lines of a place spread over, in places
-LEAST_SPAN = 2.0  # percentage points (or ranks) that an axis shows at least
 LONGEST_LEVEL = 14  # characters of a label that fit below a place without a slant
 FAILED_AT = 0.025  # height of the crosses, of the axes
 FAILED_LABEL = "failed or diverged"
@@ -57,7 +56,7 @@ def draw_chart(chart: Chart) -> Figure:
 
 
 def limits(chart: Chart) -> tuple[float, float]:
-    """Of the vertical axis: nothing drawn lies outside; ranks start at 0."""
+    """Of the vertical axis: nothing drawn lies outside; ranks and errors start at 0."""
     scale = _scale(chart)
     shown = [
         scale * value
@@ -68,7 +67,7 @@ def limits(chart: Chart) -> tuple[float, float]:
         for value in (*point.values, *(() if line.baseline else point.band(chart.band)))
     ]
     low, high = (min(shown), max(shown)) if chart.percent else (min(0.0, *shown), max(shown))
-    middle, span = (low + high) / 2, max(high - low, LEAST_SPAN)
+    middle, span = (low + high) / 2, max(high - low, chart.least_span)
     low, high = middle - 0.55 * span, middle + 0.55 * span
     if chart.percent and high > 100:
         high = 100 + 0.05 * span  # room for a dot, none for what can't be

@@ -25,6 +25,7 @@ _KEYS: dict[str, list[str]] = {
     "cells": ["cell_id", "eval_data"],
     "modules": ["cell_id", "model", "seed", "eval_data", "part", "module"],
     "predictions": ["cell_id", "model", "seed", "eval_data"],
+    "outputs": ["cell_id", "model", "seed", "eval_data", "kind", "item"],
 }
 
 # What the plan calls things that a cell's id knows by their content.
@@ -41,6 +42,7 @@ class Results:
         models: one row per base model and data variant.
         modules: one row per measured module.
         predictions: one row per cell (or uncut model) and eval_data.
+        outputs: one row per picture of a reconstructed test image.
         planned: number of cells in the plan, or None without one.
         missing: number of planned cells that lack the row of an evaluation asked of them; 0 without a plan.
     """
@@ -50,6 +52,7 @@ class Results:
     models: pl.LazyFrame
     modules: pl.LazyFrame
     predictions: pl.LazyFrame
+    outputs: pl.LazyFrame
     planned: int | None
     missing: int
 
@@ -83,6 +86,7 @@ def load(path: str | Path, planned_only: bool = True) -> Results:
     cells = _latest(_parts(folder, "cells"), "cells")
     modules = _latest(_parts(folder, "modules"), "modules")
     predictions = _latest(_parts(folder, "predictions"), "predictions")
+    outputs = _latest(_parts(folder, "outputs"), "outputs")
     models_file = folder / "models.parquet"
     models = _scan([models_file] if models_file.is_file() else [], "models")
 
@@ -99,8 +103,8 @@ def load(path: str | Path, planned_only: bool = True) -> Results:
             .select(polars_schema("cells").names())
         )
         in_plan = pl.col("cell_id").is_null() | pl.col("cell_id").is_in(plan["cell_id"].unique().implode())
-        modules, predictions = modules.filter(in_plan), predictions.filter(in_plan)
-    return Results(folder, cells, models, modules, predictions, planned, missing)
+        modules, predictions, outputs = (table.filter(in_plan) for table in (modules, predictions, outputs))
+    return Results(folder, cells, models, modules, predictions, outputs, planned, missing)
 
 
 def check_version(config: Path) -> None:

@@ -1,4 +1,4 @@
-"""What figures show, one value for each run: accuracies, and ranks at the stitch and at the first layer after it."""
+"""What figures show, one value for each run: accuracies or errors, and ranks at the stitch and right after it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import polars as pl
 
 from analysis.load import Results
+from analysis.measures import measure_of
 from analysis.order import UNCUT
 from analysis.tables import DEFAULT_BY, stitchability
-from stitching_core.record import OK
 
 BY = (*DEFAULT_BY, "run")
 _MODULE = ("cell_id", "model", "seed", "eval_data", "part", "module", "position", "feature_rank")
@@ -32,13 +32,14 @@ class Measured:
     own: pl.DataFrame
 
 
-def accuracies(results: Results) -> Measured:
-    """Accuracy on the test set, as fractions."""
+def outcomes(results: Results) -> Measured:
+    """What the sweep is measured by, on the test set: accuracy (as fractions), or the reconstruction error."""
+    measure = measure_of(results.cells)
     table = stitchability(results, by=BY)
     is_uncut = pl.col("row") == UNCUT
-    columns = [*BY, "floor", "failed", pl.col("accuracy").alias("value")]
+    columns = [*BY, "floor", "failed", pl.col(measure.value).alias("value")]
     known = results.models.filter(pl.col("eval_data") == pl.col("variant")).select(
-        receiver_hash="hash", value="accuracy"
+        receiver_hash="hash", value=measure.value
     )
     own = (
         _receivers(results, "receiver_hash")
@@ -47,7 +48,9 @@ def accuracies(results: Results) -> Measured:
         .drop_nulls("value")
         .unique(maintain_order=True)
     )
-    uncut = table.filter(is_uncut).select("receiver", "fit_data", "eval_data", "receiver_cut", "run", value="accuracy")
+    uncut = table.filter(is_uncut).select(
+        "receiver", "fit_data", "eval_data", "receiver_cut", "run", value=measure.value
+    )
     return Measured(table.filter(~is_uncut).select(columns), uncut, own.collect())
 
 
@@ -58,7 +61,7 @@ def ranks(results: Results, stitched: pl.DataFrame, part: str) -> Measured | Non
 
     Args:
         results: of the sweep.
-        stitched: its ``accuracies(...).stitched``: its rows are kept, failed ones too.
+        stitched: its ``outcomes(...).stitched``: its rows are kept, failed ones too.
         part: "receiver", or "stitch" (the last of its layers).
 
     Returns:
@@ -125,8 +128,9 @@ def networks(stitched: pl.DataFrame) -> dict[str, str | None]:
 
 
 def _ok(results: Results) -> pl.LazyFrame:
-    ok = (pl.col("status") == OK) & pl.col("accuracy").is_not_nan()
-    return results.cells.filter(ok).select("cell_id", *BY, "receiver_seed", "receiver_variant")
+    return results.cells.filter(measure_of(results.cells).ok).select(
+        "cell_id", *BY, "receiver_seed", "receiver_variant"
+    )
 
 
 def _receivers(results: Results, *columns: str) -> pl.LazyFrame:

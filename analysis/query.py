@@ -1,4 +1,4 @@
-"""SQL over a sweep's tables: cells, models, modules and predictions.
+"""SQL over a sweep's tables: cells, models, modules, predictions and outputs.
 
 python analysis/query.py results/<sweep> "SELECT sender, avg(accuracy) FROM cells GROUP BY sender" [--format markdown]
 """
@@ -27,7 +27,9 @@ FORMATS = ("table", "markdown", "csv", "parquet")
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run one statement and print or write what it returns."""
-    parser = argparse.ArgumentParser(description="SQL over a sweep's tables: cells, models, modules, predictions.")
+    parser = argparse.ArgumentParser(
+        description="SQL over a sweep's tables: cells, models, modules, predictions, outputs."
+    )
     parser.add_argument("results", help="results/<sweep>")
     parser.add_argument("sql", help="one SELECT statement, in Polars' SQL")
     parser.add_argument("--format", choices=FORMATS, default="table")

@@ -8,13 +8,14 @@ from typing import Any
 
 import polars as pl
 
+from analysis.measures import ACCURACY, Measure, measure_in
 from analysis.order import UNCUT
 from stitching_core.record import NOISE
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One mean over runs: fractions, null where nothing was measured.
+    """One mean over runs: fractions (or errors), null where nothing was measured.
 
     Attributes:
         mean: over runs.
@@ -36,9 +37,9 @@ class Row:
         kind: "uncut", "stitched" or "floor".
         sender: name of the sender as shown, null for the uncut receiver.
         sender_cut: the sender's cut in an all-cuts grid, else null.
-        entries: accuracy per receiver cut.
-        mean: accuracy, mean over cuts.
-        penalty: mean over cuts.
+        entries: the measure per receiver cut.
+        mean: the measure, mean over cuts.
+        penalty: mean over cuts; of errors the ratio.
     """
 
     label: str
@@ -60,6 +61,7 @@ class Grid:
     cuts: list[str]
     rows: list[Row]
     all_cuts: bool
+    measure: Measure = ACCURACY
 
 
 def mean_by(table: pl.DataFrame) -> list[str]:
@@ -83,7 +85,7 @@ def wide(table: pl.DataFrame, means: pl.DataFrame | None = None) -> list[Grid]:
     grids = []
     for (receiver, fit_data, eval_data), its in split(table):
         rows = list(_rows(its, index, all_cuts))
-        grids.append(Grid(receiver, fit_data, eval_data, _merged(rows), rows, all_cuts))
+        grids.append(Grid(receiver, fit_data, eval_data, _merged(rows), rows, all_cuts, measure_in(table)))
     return grids
 
 
@@ -132,18 +134,20 @@ def _indexed(means: pl.DataFrame, all_cuts: bool) -> dict[tuple[Any, ...], dict[
 
 
 def _rows(table: pl.DataFrame, index: dict[tuple[Any, ...], dict[str, Any]], all_cuts: bool) -> Iterator[Row]:
+    measure = measure_in(table)
+    value, against = measure.value, measure.against
     for key, group in table.group_by(_keys(all_cuts), maintain_order=True):
         first = group.row(0, named=True)
         if first["row"] == UNCUT:
-            yield Row("uncut receiver", UNCUT, None, None, {}, Entry(first["accuracy"], first["accuracy_sd"]))
+            yield Row("uncut receiver", UNCUT, None, None, {}, Entry(first[value], first[f"{value}_sd"]))
             continue
         sender = f"{first['sender']} (on {first['eval_data']})" if first["floor"] == NOISE else str(first["sender"])
         cut = first["sender_cut"] if all_cuts else None
         entries = {
-            cell["receiver_cut"]: Entry(cell["accuracy"], cell["accuracy_sd"], cell["failed"])
+            cell["receiver_cut"]: Entry(cell[value], cell[f"{value}_sd"], cell["failed"])
             for cell in group.iter_rows(named=True)
         }
-        over = index.get(key) or group.select(pl.col("accuracy", "penalty").mean()).row(0, named=True)
-        mean = Entry(over["accuracy"], over.get("accuracy_sd"), sum(entry.failed for entry in entries.values()))
-        penalty = Entry(over["penalty"], over.get("penalty_sd"))
+        over = index.get(key) or group.select(pl.col(value, against).mean()).row(0, named=True)
+        mean = Entry(over[value], over.get(f"{value}_sd"), sum(entry.failed for entry in entries.values()))
+        penalty = Entry(over[against], over.get(f"{against}_sd"))
         yield Row(f"{sender} {cut}" if cut else sender, first["row"], sender, cut, entries, mean, penalty)

@@ -18,6 +18,9 @@ TRAINED, RANDOM_INIT, NOISE, WEIGHTS = "trained", "random_init", "noise", "weigh
 SHUFFLED = "shuffled"  # a sender whose stitches are fitted to shuffled labels
 FLOORS = (RANDOM_INIT, NOISE, SHUFFLED)
 
+# objectives, of a receiver and of what is stitched into it
+CROSS_ENTROPY, MSE = "cross_entropy", "mse"
+
 # One row per cell and eval_data.
 CELLS: dict[str, str] = {
     "cell_id": "str",
@@ -71,6 +74,11 @@ CELLS: dict[str, str] = {
     "agreement_receiver": "float",  # share of items predicted as the uncut receiver predicts them
     "agreement_sender": "float",
     "worst_class_accuracy": "float",
+    "reconstruction_error": "float",  # objective mse: mean squared error per pixel and channel, of pixels in 0..1
+    "receiver_error": "float",  # the same of the uncut receiver on eval_data
+    "sender_error": "float",  # the same of a sender that is an auto-encoder
+    "error_ratio": "float",  # reconstruction_error / receiver_error, same data
+    "validation_error": "float",  # as validation_accuracy, for objective mse
     "validation_accuracy": "float",  # of the search's winner, on the validation split; null without a search
     "weight_delta": "float",  # Frobenius norm of the change of the stitch convolution's weight
     "bias_delta": "float",
@@ -97,6 +105,8 @@ MODELS: dict[str, str] = {
     "cross_entropy": "float",
     "train_seconds": "float",
     "reason": "str",  # why there is no accuracy; null where there is one, and for noise
+    "train_error": "float",  # auto-encoders have errors in place of accuracies, see cells
+    "reconstruction_error": "float",
 }
 
 # One row per measured module of a stitched or uncut model.
@@ -125,11 +135,29 @@ PREDICTIONS: dict[str, str] = {
     "predicted": "list[int]",
 }
 
+INPUT, OWN, STITCHED = "input", "own", "stitched"  # kinds of picture
+
+# A few test items as pictures, one row each: what an uncut auto-encoder is given (input) and makes of it (own), both
+# with a null cell_id, and what a cell makes of it (stitched).
+OUTPUTS: dict[str, str] = {
+    "cell_id": "str",
+    "model": "str",  # the uncut auto-encoder; null for a cell's
+    "seed": "int",
+    "eval_data": "str",
+    "kind": "str",
+    "item": "int",  # its place in the test set
+    "label": "int",
+    "height": "int",
+    "width": "int",
+    "pixels": "list[int]",  # 0..255, row by row, red, green and blue of each pixel
+}
+
 TABLES: dict[str, dict[str, str]] = {
     "cells": CELLS,
     "models": MODELS,
     "modules": MODULES,
     "predictions": PREDICTIONS,
+    "outputs": OUTPUTS,
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,14 +12,14 @@ from stitching_core import record
 from stitching_core.data.noise import NoisePoints
 from stitching_core.data.stratified import stratified_indices
 from stitching_core.seeding import stream
-from stitching_core.spec import CellSpec, Protocol
+from stitching_core.spec import CellSpec, ModelRecipe, Protocol
 from stitching_core.stitch.layers import build_stitch
 from stitching_core.train.block import Leaving, Results, nothing_more, train_block
 from stitching_core.train.fronts import Front, ModelFront, NoiseFront
 from stitching_core.train.items import Items
 from stitching_core.train.stitching import StitchRun
 from sweeps.sequences import paired_hold_out, paired_items, shuffled
-from sweeps.worker import Setting, divided, images, source_of
+from sweeps.worker import Setting, divided, images_for, source_of
 
 VALIDATION = "validation"
 
@@ -73,13 +73,13 @@ def train(
     spec = candidates[0].cell.spec
     cells = {candidate.key: candidate.cell for candidate in candidates}
     front = make_front(setting, list(cells.values()), device, validate)
-    runs = [make_run(setting, candidate, device) for candidate in candidates]
+    runs = [make_run(setting, candidate, device, validate) for candidate in candidates]
     asked = (lambda run: (VALIDATION,)) if validate else (lambda run: cells[run.key].spec.eval_data)
     results = train_block(front, runs, (spec.fit_data, spec.seed), asked, on_epoch, on_leave)
     return {run.key: run for run in runs}, results
 
 
-def make_run(setting: Setting, candidate: Candidate, device: torch.device) -> StitchRun:
+def make_run(setting: Setting, candidate: Candidate, device: torch.device, validate: bool = False) -> StitchRun:
     """A cell's stitch at its start, with a tail of its own. Its init is drawn for the cell, whatever the candidate."""
     cell, spec = candidate.cell, candidate.cell.spec
     receiver = divided(setting, spec.receiver, cell.receiver_hash, device)
@@ -92,7 +92,12 @@ def make_run(setting: Setting, candidate: Candidate, device: torch.device) -> St
     )
     stitch = build_stitch(candidate.protocol.stitch, candidate.protocol.init, sent, shape, seed).to(device)
     tail = receiver.tail(spec.receiver_cut)
-    return StitchRun(candidate.key, tap_of(cell), stitch, tail, candidate.protocol, setting.classes, seed=seed)
+    targets = None
+    if candidate.protocol.objective == record.MSE:
+        targets = splits_of(setting, spec, spec.receiver, spec.eval_data, device, validate)
+    return StitchRun(
+        candidate.key, tap_of(cell), stitch, tail, candidate.protocol, setting.classes, seed=seed, images=targets
+    )
 
 
 def make_front(setting: Setting, cells: list[Planned], device: torch.device, validate: bool) -> Front:
@@ -102,26 +107,34 @@ def make_front(setting: Setting, cells: list[Planned], device: torch.device, val
     if spec.sender.kind == record.NOISE:
         return _noise_front(setting, cells, device, validate)
     sender = divided(setting, spec.sender, cells[0].sender_hash, device)
-    paired = spec.sender.source is not None
-    if paired:
-        fit: Items = paired_items(setting, spec.fit_data, "train", device)
-    else:
-        fit = images(setting, spec.fit_data, "train", sender.size, device)
-    if spec.sender.shuffled:
+    splits = splits_of(setting, spec, spec.sender, evaluations, device, validate)
+    return ModelFront(sender, list(dict.fromkeys(tap_of(cell) for cell in cells)), splits)
+
+
+def splits_of(
+    setting: Setting,
+    spec: CellSpec,
+    recipe: ModelRecipe,
+    evaluations: Iterable[str],
+    device: torch.device,
+    validate: bool,
+) -> dict[str, Items]:
+    """The items of a cell, split by split, as one of its two models is shown them."""
+    paired = recipe.source is not None
+
+    def shown(name: str, split: str) -> Items:
+        if paired:
+            return paired_items(setting, name, split, device)
+        return images_for(setting, recipe, name, split, device)
+
+    fit = shown(spec.fit_data, "train")
+    if recipe.shuffled:
         fit = fit.subset(torch.arange(len(fit)))  # labels of its own: the process keeps the others
         fit.labels = shuffled(fit.labels, spec)
     if validate:
         kept, held = paired_hold_out(setting, spec) if paired else hold_out(setting, fit.labels.cpu().numpy(), spec)
-        splits = {"fit": fit.subset(torch.from_numpy(kept)), VALIDATION: fit.subset(torch.from_numpy(held))}
-    else:
-        splits = {
-            name: paired_items(setting, name, "test", device)
-            if paired
-            else images(setting, name, "test", sender.size, device)
-            for name in evaluations
-        }
-        splits["fit"] = fit
-    return ModelFront(sender, list(dict.fromkeys(tap_of(cell) for cell in cells)), splits)
+        return {"fit": fit.subset(torch.from_numpy(kept)), VALIDATION: fit.subset(torch.from_numpy(held))}
+    return {name: shown(name, "test") for name in evaluations} | {"fit": fit}
 
 
 def _noise_front(setting: Setting, cells: list[Planned], device: torch.device, validate: bool) -> NoiseFront:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from analysis.formats import as_table
 from analysis.load import load
+from analysis.measures import measure_of
 from analysis.stitchability import notes_of, people_blocks
 from analysis.tables import stitchability
 from sweeps import console
@@ -50,7 +51,8 @@ def show(config: SweepConfig, folder: Path) -> None:
     say(f"Results   {folder}/ (cells/, predictions/, models.parquet, stitchability.csv)")
     say(f"Pictures  {folder}/figures/")
     say("Next      python analysis/stitchability.py " + f"{folder} --by receiver,sender,eval_data")
-    say(f"          python analysis/query.py {folder} 'SELECT sender, AVG(accuracy) FROM cells GROUP BY sender'")
+    value = measure_of(results.cells).value
+    say(f"          python analysis/query.py {folder} 'SELECT sender, AVG({value}) FROM cells GROUP BY sender'")
     if config.tracking.enabled and not config.tracking.uri:
         say("          make ui      # the runs in MLflow, on http://127.0.0.1:5000")
     say("          python sweeps/full_grid.py plan_only=true experiment=2e    # the paper's first experiment")

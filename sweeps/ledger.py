@@ -79,7 +79,7 @@ class Ledger:
 
     def add(self, part: str, rows: Rows) -> None:
         """Writes a block's rows. Adding the same part again replaces it: no row is doubled by a retry."""
-        for table in ("predictions", "modules", "cells"):
+        for table in ("predictions", "outputs", "modules", "cells"):
             if rows.get(table):
                 self.write_rows(f"{table}/part-{part}.parquet", table, rows[table])
 

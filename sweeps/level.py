@@ -12,6 +12,7 @@ import polars as pl
 from analysis.figures import heatmaps
 from analysis.formats import as_markdown, write_frame
 from analysis.load import load
+from analysis.pictures import pictures
 from analysis.stitchability import notes_of, people_blocks
 from analysis.tables import stitchability
 from stitching_core import record
@@ -19,6 +20,7 @@ from stitching_core.spec import digest
 from sweeps.cells import Planned
 from sweeps.config import to_yaml
 from sweeps.members import model_rows, uncut_rank_rows, uncut_rows
+from sweeps.pictures import uncut_output_rows
 from sweeps.prepare import Sweep, planned_cells
 
 _NOTE = "level.json"  # what the folder's tables and the tracking store were last made from
@@ -47,6 +49,9 @@ def write_plan(sweep: Sweep, cells: list[Planned]) -> None:
     ledger.write_frame("plan.parquet", sweep.plan.with_columns(pl.Series("cell_id", [cell.id for cell in cells])))
     ledger.write_rows("models.parquet", "models", model_rows(sweep.config.name, sweep.members))
     ledger.write_rows("predictions/part-models.parquet", "predictions", uncut_rows(sweep.members))
+    outputs = uncut_output_rows(sweep.members)
+    if outputs:
+        ledger.write_rows("outputs/part-models.parquet", "outputs", outputs)
     if sweep.setting.rank:
         ledger.write_rows("modules/part-models.parquet", "modules", uncut_rank_rows(sweep.members))
 
@@ -64,7 +69,8 @@ def write_tables(folder: Path) -> tuple[list[Path], str]:
     notes = notes_of(results, table)
     markdown = as_markdown(people_blocks(results, table), notes)
     files[1].write_text(markdown + "\n")
-    return files + heatmaps(results, folder / "figures"), markdown
+    figures = folder / "figures"
+    return files + heatmaps(results, figures) + pictures(results, figures, ("png", "svg")), markdown
 
 
 def tracker_of(sweep: Sweep) -> dict[str, Any] | None:

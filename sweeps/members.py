@@ -8,6 +8,8 @@ from typing import Any
 
 from stitching_core import record
 from stitching_core.errors import InputError
+from stitching_core.measure.accuracy import Predictions
+from stitching_core.measure.reconstruction import Reconstructions
 from stitching_core.models.store import Card, Zoo, recipe_key
 from stitching_core.models.weights import read_weights
 from stitching_core.spec import ModelRecipe
@@ -85,15 +87,19 @@ def incomplete(member: Member, asked: list[str], setting: Setting) -> bool:
 def refuse_unlearned(members: dict[Slot, Member]) -> None:
     """Raises InputError if a trained model did not learn its own training data."""
     bad = [
-        f"{name} (run {seed}, {member.card.train_accuracy:.1%} on its training data)"
+        f"{name} (run {seed}, {_trained(member.card)} on its training data)"
         for (name, seed), member in members.items()
-        if member.card and member.card.learned is False and member.card.train_accuracy is not None
+        if member.card and member.card.learned is False
     ]
     if bad:
         raise InputError(
             f"did not learn: {', '.join(bad)}; train it otherwise (zoo.training), take it out of the grid, "
             "or set zoo.allow_unlearned=true"
         )
+
+
+def _trained(card: Card) -> str:
+    return f"error {card.train_error:.4f}" if card.train_accuracy is None else f"{card.train_accuracy:.1%}"
 
 
 def uncut_rows(members: dict[Slot, Member]) -> list[dict[str, Any]]:
@@ -104,6 +110,7 @@ def uncut_rows(members: dict[Slot, Member]) -> list[dict[str, Any]]:
         )
         for (name, seed), member in members.items()
         for variant, uncut in member.uncut.items()
+        if isinstance(uncut, Predictions)
     ]
 
 
@@ -122,10 +129,14 @@ def model_rows(sweep: str, members: dict[Slot, Member]) -> list[dict[str, Any]]:
         known = {
             "sweep": sweep, "model": name, "kind": kind, "arch": recipe.arch, "variant": recipe.variant,
             "seed": seed, "hash": card.hash, "parameters": card.parameters, "learned": card.learned,
-            "train_accuracy": card.train_accuracy, "train_seconds": card.train_seconds,
+            "train_accuracy": card.train_accuracy, "train_seconds": card.train_seconds, "train_error": card.train_error,
         }  # fmt: skip
         for variant, uncut in member.uncut.items():
-            measured = {"eval_data": variant, "accuracy": uncut.accuracy, "cross_entropy": uncut.cross_entropy}
+            measured: dict[str, Any] = {"eval_data": variant}
+            if isinstance(uncut, Reconstructions):
+                measured["reconstruction_error"] = uncut.error
+            else:
+                measured |= {"accuracy": uncut.accuracy, "cross_entropy": uncut.cross_entropy}
             rows.append(record.row("models", **known, **measured))
         if not member.uncut:
             reason = None if recipe.kind == record.NOISE else "the data source has no images to measure it on"

@@ -15,6 +15,7 @@ from stitching_core.models.divide import cuts_of
 from stitching_core.spec import ModelRecipe, TrainingRecipe
 from stitching_core.stitch.shapes import match
 from sweeps.checks import one_of
+from sweeps.objectives import check_objective
 from sweeps.schema import SweepConfig, training_of
 from sweeps.variations import TOGETHER, variations
 
@@ -61,6 +62,7 @@ def make_plan(config: SweepConfig) -> pl.DataFrame:
             )
         if models[name].source is not None:
             raise InputError(f"grid.receivers: {name!r} reads {models[name].source}; receivers read the sweep's images")
+    check_objective(config, senders, receivers)
     one_of("grid.fit_data", grid.fit_data, (OWN, *VARIANTS))
     for name in grid.eval_data:
         one_of("grid.eval_data", name, (FIT, *VARIANTS))

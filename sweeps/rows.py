@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -10,8 +11,10 @@ import torch
 from stitching_core import record
 from stitching_core.measure.accuracy import Predictions
 from stitching_core.spec import Protocol
+from stitching_core.train.block import Evaluation
 from stitching_core.train.stitching import StitchRun
 from sweeps.cells import Planned
+from sweeps.objectives import compared, validation_columns
 from sweeps.sequences import on_mapped_images, paired_predictions
 from sweeps.worker import Setting, uncut
 
@@ -22,13 +25,16 @@ def rows_of(
     protocol: Protocol,
     device: torch.device | str,
     run: StitchRun | None,
-    found: dict[str, Predictions],
+    found: Mapping[str, Evaluation],
     seconds: float | None,
     *,
     failure: str | None = None,
     validation_accuracy: float | None = None,
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """A cell's rows of ``cells`` and ``predictions``: one for each evaluation asked, whatever became of it."""
+    """A cell's rows of ``cells`` and ``predictions``: one for each evaluation asked, whatever became of it.
+
+    ``validation_accuracy`` is the score of a search's winner, see ``score_of``.
+    """
     spec = cell.spec
     status = record.FAILED if run is None else run.status
     reason = failure if run is None else run.reason
@@ -47,17 +53,18 @@ def rows_of(
         "search": setting.search.mode, "search_trials": setting.search.n_trials, "device": str(device),
         "seed": spec.seed, "learning_rate": protocol.learning_rate, "momentum": protocol.momentum,
         "weight_decay": protocol.weight_decay, "batch_size": protocol.batch_size, "epochs": protocol.epochs,
-        "status": status, "reason": reason, "validation_accuracy": validation_accuracy, "train_seconds": seconds,
+        "status": status, "reason": reason, "train_seconds": seconds,
         "learning_curve": run.curve if run else None,
         "finished_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
+        **validation_columns(protocol, validation_accuracy),
     }  # fmt: skip
     if run is not None and status == record.OK:
         common |= run.movement()
     rows, predictions = [], []
     for name in spec.eval_data:
         values: dict[str, Any] = common | {"eval_data": name}
-        if status == record.OK:
-            got = found[name]
+        got = found[name] if status == record.OK else None
+        if isinstance(got, Predictions):
             values |= {
                 "accuracy": got.accuracy,
                 "cross_entropy": got.cross_entropy,
@@ -66,15 +73,19 @@ def rows_of(
             predictions.append(
                 record.row("predictions", cell_id=cell.id, eval_data=name, target=got.target, predicted=got.predicted)
             )
-        for end, content in (("receiver", cell.receiver_hash), ("sender", cell.sender_hash)):
-            alone = uncut(setting, content).get(name)  # the same items in the same order, with their true labels
-            if alone is not None and name in setting.sequences:
-                alone = paired_predictions(setting, name, alone)
-            if alone is not None:
-                values[f"{end}_accuracy"] = alone.accuracy
-                if status == record.OK:
-                    values[f"agreement_{end}"] = found[name].agreement(alone, protocol.label_offset, setting.classes)
-        if status == record.OK and values.get("receiver_accuracy") is not None:
+        # the same items in the same order, with their true labels
+        alone = {
+            "receiver": uncut(setting, cell.receiver_hash).get(name),
+            "sender": uncut(setting, cell.sender_hash).get(name),
+        }
+        for end, its in alone.items():
+            if isinstance(its, Predictions):
+                in_pairs = paired_predictions(setting, name, its) if name in setting.sequences else its
+                values[f"{end}_accuracy"] = in_pairs.accuracy
+                if isinstance(got, Predictions):
+                    values[f"agreement_{end}"] = got.agreement(in_pairs, protocol.label_offset, setting.classes)
+        values |= compared(got, **alone)
+        if isinstance(got, Predictions) and values.get("receiver_accuracy") is not None:
             values["penalty"] = values["receiver_accuracy"] - values["accuracy"]
         if name in setting.sequences:  # the receiver can't read them: what it does on its own images, and no penalty
             own = uncut(setting, cell.receiver_hash)

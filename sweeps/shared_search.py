@@ -145,7 +145,7 @@ def shared_search(
         run_tuner: runs a trainable class under Tune with a search algorithm and a number of samples.
 
     Returns:
-        The winner's protocol and its mean validation accuracy.
+        The winner's protocol and its mean validation score.
     """
     writer = setting.writer
     # the sample's ids hold protocol, models, data and the search itself: another search is another study

@@ -27,9 +27,9 @@ PARAMS = (
 )  # fmt: skip
 BY_EVALUATION = (
     "accuracy", "cross_entropy", "penalty", "receiver_accuracy", "sender_accuracy", "agreement_receiver",
-    "agreement_sender", "worst_class_accuracy",
+    "agreement_sender", "worst_class_accuracy", "reconstruction_error", "receiver_error", "sender_error", "error_ratio",
 )  # fmt: skip
-OF_THE_CELL = ("weight_delta", "bias_delta", "weight_moved", "validation_accuracy", "train_seconds")
+OF_THE_CELL = ("weight_delta", "bias_delta", "weight_moved", "validation_accuracy", "validation_error", "train_seconds")
 _STATE = "tracking.json"  # which run of which store the sweep's parent is
 
 
@@ -139,8 +139,13 @@ class Tracker:
             name = f"{first['model']} (seed {first['seed']})"
             run = self.client.create_run(self.experiment, run_name=name, tags=tags)
             now = int(time.time() * 1000)
-            metrics = [Metric(f"accuracy/{row['eval_data']}", row["accuracy"], now, 0) for row in measured]
-            own = ("train_accuracy", "train_seconds")
+            metrics = [
+                Metric(f"{column}/{row['eval_data']}", row[column], now, 0)
+                for row in measured
+                for column in ("accuracy", "reconstruction_error")
+                if row[column] is not None
+            ]
+            own = ("train_accuracy", "train_error", "train_seconds")
             metrics += [Metric(column, first[column], now, 0) for column in own if first[column] is not None]
             columns = ("model", "kind", "arch", "variant", "seed", "parameters", "learned", "hash")
             params = [Param(column, str(first[column])) for column in columns if first[column] is not None]

@@ -12,8 +12,9 @@ from pathlib import Path
 import polars as pl
 import ray
 
-from analysis.blocks import Block, percent
+from analysis.blocks import NONE, Block
 from analysis.formats import as_table
+from analysis.measures import ACCURACY, ERROR
 from stitching_core import record
 from stitching_core.errors import InputError
 from stitching_core.models.store import Zoo
@@ -66,11 +67,20 @@ def main(arguments: list[str]) -> int:
     header = ["model", "seed", "learned", *asked]
     lines = [
         [name, str(seed), {True: "yes", False: "NO", None: "-"}[of[0, "learned"]]]
-        + [percent(dict(of.select("eval_data", "accuracy").iter_rows()).get(variant)) for variant in asked]
+        + [uncut_text(of.filter(pl.col("eval_data") == variant)) for variant in asked]
         for (name, seed), of in rows.group_by("model", "seed", maintain_order=True)
     ]
-    say(as_table([Block("Uncut accuracy in % on each variant's test set", header, [lines], labels=1)], []))
+    encoders = " (reconstruction error of auto-encoders)" if rows["reconstruction_error"].count() else ""
+    say(as_table([Block(f"Uncut accuracy in %{encoders} on each variant's test set", header, [lines], labels=1)], []))
     return console.OK
+
+
+def uncut_text(measured: pl.DataFrame) -> str:
+    """A model's accuracy or error on one variant, from its row of ``models`` if there is one."""
+    for row in measured.iter_rows(named=True):
+        measure = ACCURACY if row[ERROR.value] is None else ERROR
+        return measure.text(row[measure.value])
+    return NONE
 
 
 if __name__ == "__main__":

@@ -17,6 +17,8 @@ from stitching_core.train.block import nothing_more
 from sweeps import cells as work
 from sweeps.cells import VALIDATION, Candidate, Planned
 from sweeps.ledger import Rows
+from sweeps.objectives import score_of
+from sweeps.pictures import output_rows
 from sweeps.ranks import Ranks, collector, rank_rows
 from sweeps.rows import rows_of
 from sweeps.search import CellSearch, with_params
@@ -55,7 +57,7 @@ def run_block(setting: Setting, block: Block) -> Rows:
         single = [run_block(setting, Block(block.part, (cell,))) for cell in block.cells]
         return {table: [row for rows in single for row in rows[table]] for table in single[0]}
     seconds = (time.perf_counter() - started) / len(block.cells)
-    rows: Rows = {"cells": [], "predictions": [], "modules": []}
+    rows: Rows = {"cells": [], "predictions": [], "modules": [], "outputs": []}
     for cell in block.cells:
         its_rows, predictions = rows_of(
             setting,
@@ -70,6 +72,7 @@ def run_block(setting: Setting, block: Block) -> Rows:
         )
         rows["cells"] += its_rows
         rows["predictions"] += predictions
+        rows["outputs"] += output_rows(results.get(cell.id, {}), cell.spec.seed, cell.id)
         rows["modules"] += rank_rows(ranks.get(cell.id, {}), cell.spec.seed, cell_id=cell.id)
     return rows
 
@@ -85,7 +88,7 @@ def search_block(
     """Searches each cell's hyperparameters: a round's candidates of all cells train in one lock-step.
 
     Returns:
-        The winner's protocol and its validation accuracy, by cell.
+        The winner's protocol and its validation score, by cell.
     """
     writer = setting.writer
     studies = {}
@@ -115,13 +118,12 @@ def search_block(
 def score(
     setting: Setting, candidates: list[Candidate], device: torch.device
 ) -> dict[str, tuple[float | None, float | None, str]]:
-    """Validation accuracy, cross entropy and status of candidates that share a block, by key."""
+    """Validation score, loss (see ``score_of``) and status of candidates that share a block, by key."""
     runs, results = work.train(setting, candidates, device, _progress(setting), validate=True)
     outcomes: dict[str, tuple[float | None, float | None, str]] = {}
     for key, run in runs.items():
         if run.status == record.OK:
-            got = results[key][VALIDATION]
-            outcomes[key] = (got.accuracy, got.cross_entropy, run.status)
+            outcomes[key] = (*score_of(results[key][VALIDATION]), run.status)
         else:
             outcomes[key] = (None, None, run.status)
     return outcomes

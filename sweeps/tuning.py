@@ -16,6 +16,7 @@ from stitching_core import record
 from stitching_core.spec import Protocol, digest
 from sweeps import cluster as ray_cluster
 from sweeps.cells import Planned
+from sweeps.objectives import score_text
 from sweeps.plan import make_blocks
 from sweeps.prepare import Sweep, planned_cells, specs
 from sweeps.progress import Progress, clock, progress_line, say
@@ -103,7 +104,7 @@ def _search(sweep: Sweep, setting: Setting, run_tuner: Any) -> Protocol:
 
     with Progress(line):
         protocol, value = shared_search(setting, cells, fixed, search, sweep.config.seed, run_tuner)
-    scored = "every candidate failed; the fixed protocol is used" if value is None else f"{value:.2%} on validation"
+    scored = score_text(fixed, value)
     say(
         f"shared search: learning_rate={protocol.learning_rate:.3g} momentum={protocol.momentum:.3g} "
         f"weight_decay={protocol.weight_decay:.3g} epochs={protocol.epochs} init={protocol.init} ({scored})"

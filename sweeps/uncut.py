@@ -9,6 +9,7 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 from stitching_core.measure.accuracy import Predictions
+from stitching_core.measure.reconstruction import Reconstructions
 from stitching_core.models.store import Card, Zoo, write_atomically
 from stitching_core.spec import digest
 from sweeps.sequences import pairing_of
@@ -33,9 +34,8 @@ def save_uncut(zoo: Zoo, card: Card, setting: Setting, uncut: Uncut) -> None:
     for variant, predictions in uncut.items():
         file = _uncut_file(zoo, card, setting, variant)
         arrays = {
-            "predicted": predictions.predicted,
-            "target": predictions.target,
-            "cross_entropy": np.array([predictions.cross_entropy]),
+            name: np.asarray(value).reshape(-1) if isinstance(value, float) else value
+            for name, value in vars(predictions).items()
         }
         if not file.exists():
             write_atomically(file, lambda path, arrays=arrays: save_file(arrays, path))
@@ -43,14 +43,14 @@ def save_uncut(zoo: Zoo, card: Card, setting: Setting, uncut: Uncut) -> None:
 
 def load_uncut(zoo: Zoo, card: Card, setting: Setting, asked: list[str]) -> Uncut:
     """The kept predictions, as far as there are any."""
-    found = {}
+    found: Uncut = {}
     for variant in dict.fromkeys([*measurable(source_of(setting)), *setting.sequences, *asked]):
         file = _uncut_file(zoo, card, setting, variant)
         if file.exists():
             with safe_open(file, "numpy") as stored:
-                found[variant] = Predictions(
-                    stored.get_tensor("predicted"),
-                    stored.get_tensor("target"),
-                    float(stored.get_tensor("cross_entropy")[0]),
-                )
+                arrays = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118  # not a dict
+            if "error" in arrays:
+                found[variant] = Reconstructions(**{**arrays, "error": float(arrays["error"][0])})
+            else:
+                found[variant] = Predictions(**{**arrays, "cross_entropy": float(arrays["cross_entropy"][0])})
     return found

@@ -15,17 +15,17 @@ import torch
 from stitching_core.data.sources import Source
 from stitching_core.data.variants import VARIANTS, VariantData, build_variant
 from stitching_core.errors import InputError
-from stitching_core.measure.accuracy import Predictions
 from stitching_core.models.architectures import architecture
 from stitching_core.models.divide import DividedModel
 from stitching_core.models.store import Tensors
 from stitching_core.spec import DataSpec, ModelRecipe, SearchSpec
+from stitching_core.train.block import Evaluation
 from stitching_core.train.images import ImageTensors
 from stitching_core.train.items import Items
 from sweeps.plugins import Plugin, activate
 from sweeps.sequences import classes_of, own_items, pairing_of
 
-Uncut = dict[str, Predictions]  # by eval_data
+Uncut = dict[str, Evaluation]  # by eval_data
 
 
 @dataclass(frozen=True)
@@ -125,6 +125,22 @@ def images(setting: Setting, variant: str, split: str, size: int, device: torch.
         return _IMAGES.get((content, split, str(device)), lambda: own_items(setting, variant, split, device))
     key = (setting.data_hash, setting.data.seed, setting.data.background_noise, variant, split, size, str(device))
     return _IMAGES.get(key, lambda: ImageTensors(variant_data(setting, variant, split), size, device))
+
+
+def images_for(setting: Setting, recipe: ModelRecipe, variant: str, split: str, device: torch.device) -> Items:
+    """A variant as a model is shown it: at its input size, normalised as the variant is.
+
+    An auto-encoder sees, and gives back, every variant in the units of the images that it was trained on: in others
+    its output could not be told from its input even if it were perfect.
+    """
+    assert recipe.arch is not None
+    entry = architecture(recipe.arch)
+    shown = images(setting, variant, split, entry.size, device)
+    if not entry.reconstructs or recipe.variant in (None, variant):
+        return shown
+    assert isinstance(shown, ImageTensors)  # auto-encoders read images alone
+    own = variant_data(setting, recipe.variant, "test")  # both splits have the same
+    return shown.in_units(own.mean, own.std)
 
 
 def divided(setting: Setting, recipe: ModelRecipe, content: str, device: torch.device) -> DividedModel:

@@ -11,19 +11,23 @@ import ray
 import torch
 
 from stitching_core import record
+from stitching_core.measure.reconstruction import Reconstructions
 from stitching_core.models.architectures import architecture
 from stitching_core.models.store import Card, Tensors, Zoo, content_hash
 from stitching_core.models.weights import origin, read_weights
 from stitching_core.seeding import stream
 from stitching_core.spec import ModelRecipe
 from stitching_core.train.base import evaluate, learned, train_base
+from stitching_core.train.block import Evaluation
 from stitching_core.train.ranks import uncut_ranks
+from stitching_core.train.reconstruct import learned_to_reconstruct, reconstruct
 from sweeps.members import Member, Slot, incomplete
+from sweeps.objectives import reconstructs
 from sweeps.progress import clock, say
 from sweeps.ranks import Ranks, ranked_variants, save_ranks
 from sweeps.sequences import classes_of, data_hash_of, read_by
 from sweeps.uncut import save_uncut
-from sweeps.worker import Setting, Uncut, images, measurable, network, prepare, source_of
+from sweeps.worker import Setting, Uncut, images_for, measurable, network, prepare, source_of
 
 
 def complete_zoo(
@@ -74,9 +78,16 @@ def complete_zoo(
         for member in same:
             member.card, member.uncut, member.ranks = card, uncut, member.ranks | ranks
         own = uncut.get(same[0].recipe.variant or "")
-        accuracy = f", {own.accuracy:.1%} on {same[0].recipe.variant}" if own else ""
-        name = f"{same[0].recipe.name} (run {same[0].recipe.seed}{accuracy})"
+        good = f", {goodness(own)} on {same[0].recipe.variant}" if own else ""
+        name = f"{same[0].recipe.name} (run {same[0].recipe.seed}{good})"
         say(f"base models {total - len(pending)}/{total} | {name} | {clock(time.monotonic() - started)} gone")
+
+
+def goodness(evaluation: Evaluation) -> str:
+    """How good an uncut model is, in words."""
+    if isinstance(evaluation, Reconstructions):
+        return f"reconstruction error {evaluation.error:.4f}"
+    return f"{evaluation.accuracy:.1%}"
 
 
 def make_card(recipe: ModelRecipe, setting: Setting, tensors: Tensors, trained: dict[str, Any], uncut: Uncut) -> Card:
@@ -89,7 +100,11 @@ def make_card(recipe: ModelRecipe, setting: Setting, tensors: Tensors, trained: 
         "seed": setting.data.seed,
         "hash": data_hash_of(setting, recipe),
     }
-    named["accuracy"] = {variant: predictions.accuracy for variant, predictions in uncut.items()}
+    for variant, found in uncut.items():
+        error = isinstance(found, Reconstructions)
+        named.setdefault("reconstruction_error" if error else "accuracy", {})[variant] = (
+            found.error if isinstance(found, Reconstructions) else found.accuracy
+        )
     if recipe.kind == record.WEIGHTS:
         named["weights"] = origin(recipe.weights or "") | {"learned": "declared by their source, not measured here"}
     assert recipe.arch is not None
@@ -104,7 +119,7 @@ def _make(
     """The Ray task: trains or builds one model, unless given its tensors, and measures it uncut on every variant."""
     device = prepare(setting)
     assert recipe.arch is not None
-    size = architecture(recipe.arch).size
+    is_encoder = reconstructs(recipe)
     trained: dict[str, Any] = {}
     if tensors is not None:
         model = network(recipe.arch, classes_of(setting, recipe), tensors).to(device)
@@ -115,19 +130,26 @@ def _make(
     if tensors is None and recipe.kind == record.TRAINED:
         assert recipe.training is not None
         assert recipe.variant is not None
-        data = images(setting, recipe.variant, "train", size, device)
-        result = train_base(model, data, recipe.training, recipe.seed)
-        trained = {
-            "learned": learned(result.train_accuracy, data.labels),
-            "train_accuracy": result.train_accuracy,
-            "train_seconds": result.seconds,
-        }
+        data = images_for(setting, recipe, recipe.variant, "train", device)
+        result = train_base(model, data, recipe.training, recipe.seed, is_encoder)
+        if result.train_error is not None:
+            trained = {
+                "learned": learned_to_reconstruct(result.train_error, data),
+                "train_error": result.train_error,
+            }
+        elif result.train_accuracy is not None:
+            trained = {
+                "learned": learned(result.train_accuracy, data.labels),
+                "train_accuracy": result.train_accuracy,
+            }
+        trained["train_seconds"] = result.seconds
     model.to(memory_format=torch.channels_last)
     variants = read_by(recipe, list(dict.fromkeys([*measurable(source_of(setting)), *asked])))
-    uncut = {variant: evaluate(model, images(setting, variant, "test", size, device)) for variant in variants}
+    measure = reconstruct if is_encoder else evaluate
+    uncut = {variant: measure(model, images_for(setting, recipe, variant, "test", device)) for variant in variants}
     state = {name: np.ascontiguousarray(tensor.cpu().numpy()) for name, tensor in model.state_dict().items()}
     ranks = {
-        variant: uncut_ranks(model, images(setting, variant, "test", size, device), setting.columns)
+        variant: uncut_ranks(model, images_for(setting, recipe, variant, "test", device), setting.columns)
         for variant in ranked
     }
     return state, trained, uncut, ranks

@@ -24,6 +24,11 @@ class Predictions:
     cross_entropy: float
 
     @property
+    def loss(self) -> float:
+        """What training makes small; see also ``Reconstructions``."""
+        return self.cross_entropy
+
+    @property
     def accuracy(self) -> float:
         return float(np.mean(self.predicted == self.target))
 
@@ -63,3 +68,5 @@ class Tally:
     def predictions(self) -> Predictions:
         target = torch.cat(self.target).numpy()
         return Predictions(torch.cat(self.predicted).numpy(), target, self.loss / len(target))
+
+    result = predictions  # what every kind of tally has

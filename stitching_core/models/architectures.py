@@ -10,6 +10,7 @@ from torchvision.models import resnet18, resnet50, vgg19
 from torchvision.models.resnet import BasicBlock, ResNet
 
 from stitching_core.errors import InputError
+from stitching_core.models.autoencoder import Autoencoder
 from stitching_core.models.efficientnet import SIZE, EfficientNetLite0
 from stitching_core.models.sequence_networks import series_cnn, text_cnn
 
@@ -19,16 +20,20 @@ class Architecture:
     """A family of networks: how to build one, and the images that it takes.
 
     Attributes:
-        build: makes an untrained network for a number of classes; it maps (n, 3, size, size) to (n, classes).
+        build: makes an untrained network for a number of classes; it maps (n, 3, size, size) to (n, classes), or to
+            (n, 3, size, size) where it ``reconstructs``.
         size: height and width of its input, in pixels. Images are resized to it after colouring.
         version: raised when ``build`` changes what the same weights compute, so that no old result is taken for new.
         sequence: (channels, length) of a network that reads sequences instead of images; its ``size`` is the length.
+        reconstructs: an auto-encoder: it is trained to give back its own normalised images (mean squared error), and
+            whatever is stitched into it is.
     """
 
     build: Callable[[int], nn.Module]
     size: int
     version: str = "1"
     sequence: tuple[int, int] | None = None
+    reconstructs: bool = False
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -68,6 +73,7 @@ ARCHITECTURES: dict[str, Architecture] = {
     "series_cnn": Architecture(series_cnn, size=29, sequence=(12, 29)),
     "text_cnn": Architecture(text_cnn, size=256, sequence=(96, 256)),
     "efficientnet_lite0": Architecture(EfficientNetLite0, size=SIZE),
+    "autoencoder": Architecture(lambda classes: Autoencoder(), size=28, reconstructs=True),
 }
 
 

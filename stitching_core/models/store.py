@@ -35,6 +35,7 @@ class Card:
     learned: bool | None = None
     train_accuracy: float | None = None
     train_seconds: float | None = None
+    train_error: float | None = None
 
 
 def recipe_key(recipe: ModelRecipe, classes: int, data: DataSpec, data_hash: str) -> str:
@@ -56,6 +57,8 @@ def recipe_key(recipe: ModelRecipe, classes: int, data: DataSpec, data_hash: str
         parts["weights"] = identity(recipe.weights or "")
     else:
         parts["seed"] = recipe.seed
+    if recipe.kind != record.TRAINED and architecture(recipe.arch).reconstructs:
+        parts["units"] = recipe.variant
     if recipe.kind == record.TRAINED:
         assert recipe.training is not None
         parts |= {
@@ -69,11 +72,16 @@ def recipe_key(recipe: ModelRecipe, classes: int, data: DataSpec, data_hash: str
 
 
 def content_hash(recipe: ModelRecipe, tensors: Tensors) -> str:
-    """SHA-256 over what the model computes: its architecture and every tensor's name, type, shape and bytes."""
+    """SHA-256 over what the model computes: its architecture and every tensor's name, type, shape and bytes.
+
+    An auto-encoder's variant too: it says in which units its images are.
+    """
     if recipe.kind == record.NOISE:
         return digest({"kind": recipe.kind, "sigma": recipe.sigma})
     assert recipe.arch is not None
-    state = hashlib.sha256(canonical_json([recipe.arch, architecture(recipe.arch).version]).encode())
+    entry = architecture(recipe.arch)
+    units = [recipe.variant] if entry.reconstructs else []
+    state = hashlib.sha256(canonical_json([recipe.arch, entry.version, *units]).encode())
     for name in sorted(tensors):
         array = np.ascontiguousarray(tensors[name])
         state.update(canonical_json([name, str(array.dtype), array.shape]).encode())

@@ -1,4 +1,7 @@
-"""Training a base model of the zoo (Smith et al. 2025, Section 3: SGD, cross entropy, no augmentation)."""
+"""Training a base model of the zoo (Smith et al. 2025, Section 3: SGD, cross entropy, no augmentation).
+
+An auto-encoder is trained likewise, by the mean squared error of its own normalised images.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from torch import nn
 from torch.optim.lr_scheduler import LambdaLR, LRScheduler, MultiStepLR
 
 from stitching_core.measure.accuracy import Predictions, Tally
+from stitching_core.measure.reconstruction import pixel_errors
 from stitching_core.seeding import reseed
 from stitching_core.spec import TrainingRecipe
 from stitching_core.train.images import batch_order, eval_batches
@@ -28,13 +32,22 @@ SCHEDULES: dict[str, Callable[[torch.optim.Optimizer], LRScheduler]] = {
 
 @dataclass(frozen=True)
 class BaseResult:
-    """How the training went: accuracy over the last epoch's training batches (as they were seen), and its time."""
+    """How the training went, over the last epoch's training batches (as they were seen), and its time.
 
-    train_accuracy: float
+    Attributes:
+        train_accuracy: None of an auto-encoder.
+        seconds: of the training.
+        train_error: of an auto-encoder, mean squared error of pixels as fractions of 255; infinite if it diverged.
+    """
+
+    train_accuracy: float | None
     seconds: float
+    train_error: float | None = None
 
 
-def train_base(model: nn.Module, data: Items, recipe: TrainingRecipe, seed: int) -> BaseResult:
+def train_base(
+    model: nn.Module, data: Items, recipe: TrainingRecipe, seed: int, reconstructs: bool = False
+) -> BaseResult:
     """Trains ``model`` in place on the data's device.
 
     The order of the batches and any dropout are functions of ``seed``. A loss that is no longer finite ends the
@@ -45,6 +58,7 @@ def train_base(model: nn.Module, data: Items, recipe: TrainingRecipe, seed: int)
         data: the training split.
         recipe: optimiser settings, batch size, epochs and schedule.
         seed: of the run.
+        reconstructs: the model is an auto-encoder: its targets are its inputs.
     """
     started = time.perf_counter()
     model.to(memory_format=torch.channels_last)
@@ -52,7 +66,7 @@ def train_base(model: nn.Module, data: Items, recipe: TrainingRecipe, seed: int)
         model.parameters(), lr=recipe.learning_rate, momentum=recipe.momentum, weight_decay=recipe.weight_decay
     )
     schedule = SCHEDULES[recipe.schedule](optimizer)
-    hits = seen = 0
+    hits, seen, error = 0, 0, math.inf
     device = data.labels.device
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         reseed(device, "base_dropout", seed)
@@ -60,25 +74,31 @@ def train_base(model: nn.Module, data: Items, recipe: TrainingRecipe, seed: int)
         for epoch in range(recipe.epochs):
             correct = torch.zeros((), device=device)
             total = torch.zeros((), device=device)
+            squares = torch.zeros((), dtype=torch.float64, device=device)
             seen = 0
             for indices in batch_order(len(data), recipe.batch_size, data.drop_last, "base", seed, epoch):
                 indices = indices.to(device)
-                labels = data.labels[indices]
-                logits = model(data.batch(indices))
-                loss = F.cross_entropy(logits, labels)
+                images = data.batch(indices)
+                target = images if reconstructs else data.labels[indices]
+                output = model(images)
+                loss = F.mse_loss(output, target) if reconstructs else F.cross_entropy(output, target)
                 optimizer.zero_grad(set_to_none=True)
                 loss.backward()
                 optimizer.step()
                 schedule.step()
-                correct += (logits.argmax(1) == labels).sum()
+                if reconstructs:
+                    squares += pixel_errors(output.detach(), images, data.std).mean((1, 2, 3)).double().sum()
+                else:
+                    correct += (output.argmax(1) == target).sum()
                 total += loss.detach()
                 seen += len(indices)
-            hits = int(correct)
+            hits, error = int(correct), float(squares) / max(seen, 1)
             if not math.isfinite(float(total)):
-                hits = 0
+                hits, error = 0, math.inf
                 break
     model.eval()
-    return BaseResult(hits / max(seen, 1), time.perf_counter() - started)
+    seconds = time.perf_counter() - started
+    return BaseResult(None, seconds, error) if reconstructs else BaseResult(hits / max(seen, 1), seconds)
 
 
 def learned(train_accuracy: float, labels: torch.Tensor) -> bool:

@@ -13,13 +13,15 @@ from collections.abc import Callable
 import torch
 
 from stitching_core import record
-from stitching_core.measure.accuracy import Predictions, Tally
+from stitching_core.measure.accuracy import Predictions
+from stitching_core.measure.reconstruction import Reconstructions
 from stitching_core.seeding import Part, reseed
 from stitching_core.train.fronts import Front
 from stitching_core.train.images import batch_order, eval_batches
 from stitching_core.train.stitching import StitchRun
 
-Results = dict[str, dict[str, Predictions]]  # by run key, then by split
+Evaluation = Predictions | Reconstructions  # by the receiver: of classes or of images
+Results = dict[str, dict[str, Evaluation]]  # by run key, then by split
 Leaving = Callable[[Front, list[StitchRun]], None]
 
 
@@ -48,7 +50,7 @@ def train_block(
             more statistics for those that stay: whatever else is measured on them is measured now.
 
     Returns:
-        Predictions of every run that is ok.
+        Predictions (or reconstructions) of every run that is ok.
 
     Raises:
         ValueError: the runs do not share batch size and bn_mode, or two have one key.
@@ -80,7 +82,7 @@ def train_block(
                 for run in active:
                     if run.status == record.OK:
                         try:
-                            run.step(activations[run.tap], target, epoch)
+                            run.step(activations[run.tap], run.truth("fit", indices, target), epoch)
                         except Exception as error:  # whatever it is, it is this run's alone
                             run.fail(error)
             epoch += 1
@@ -98,13 +100,13 @@ def train_block(
 
 @torch.no_grad()
 def evaluate(front: Front, runs: list[StitchRun], evaluate_on: Callable[[StitchRun], tuple[str, ...]]) -> Results:
-    """Predictions of stitched networks in eval mode, one pass of the front for all of them.
+    """Predictions (or reconstructions) of stitched networks in eval mode, one pass of the front for all of them.
 
-    A run that raises has failed, one whose logits are not finite has diverged; neither is among the results.
+    A run that raises has failed, one whose outputs are not finite has diverged; neither is among the results.
     """
     if front.module is not None:
         front.module.eval()
-    tallies = {run.key: {split: Tally() for split in evaluate_on(run)} for run in runs}
+    tallies = {run.key: {split: run.tally(split) for split in evaluate_on(run)} for run in runs}
     for run in runs:
         run.train_mode(False)
     for split in dict.fromkeys(split for run in runs for split in evaluate_on(run)):
@@ -116,17 +118,19 @@ def evaluate(front: Front, runs: list[StitchRun], evaluate_on: Callable[[StitchR
             for run in asked:
                 if run.status == record.OK:
                     try:
-                        logits = run.tail(run.stitch(activations[run.tap]))
-                        tallies[run.key][split].add(logits, run.targets(labels[indices]))
+                        output = run.tail(run.stitch(activations[run.tap]))
+                        truth = run.truth(split, indices, labels[indices])
+                        tallies[run.key][split].add(output, run.targets(truth))
                     except Exception as error:
                         run.fail(error)
     results: Results = {}
     for run in runs:
         if run.status == record.OK:
-            found = {split: tally.predictions() for split, tally in tallies[run.key].items()}
-            for split, predictions in found.items():
-                if not math.isfinite(predictions.cross_entropy):
-                    run.diverge(f"cross entropy on {split} was {predictions.cross_entropy}")
+            found = {split: tally.result() for split, tally in tallies[run.key].items()}
+            what = "cross entropy" if run.images is None else "reconstruction error"
+            for split, evaluation in found.items():
+                if not math.isfinite(evaluation.loss):
+                    run.diverge(f"{what} on {split} was {evaluation.loss}")
             if run.status == record.OK:
                 results[run.key] = found
     return results

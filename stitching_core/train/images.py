@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import torch
 
 from stitching_core.data.resize import resize_uint8
-from stitching_core.data.variants import VariantData
+from stitching_core.data.variants import Triple, VariantData
 from stitching_core.seeding import Part, torch_generator
 
 EVAL_BATCH = 500  # fixed, so that an evaluation's kernels see the same shapes in every block
@@ -41,6 +41,14 @@ class ImageTensors:
         indices = indices.to(self.labels.device)
         part.images, part.labels = self.images[indices], self.labels[indices]
         return part
+
+    def in_units(self, mean: Triple, std: Triple) -> ImageTensors:
+        """The same images, to be normalised by another mean and standard deviation."""
+        other = copy.copy(self)
+        other.mean, other.std = (
+            torch.tensor(values, device=self.labels.device).view(1, 3, 1, 1) for values in (mean, std)
+        )
+        return other
 
     def batch(self, indices: torch.Tensor) -> torch.Tensor:
         """float32 (b, 3, size, size): scaled to [0, 1], then normalised per channel."""

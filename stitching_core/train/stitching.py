@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import torch
@@ -10,11 +11,18 @@ import torch.nn.functional as F
 from torch import nn
 
 from stitching_core import record
+from stitching_core.measure.accuracy import Tally
+from stitching_core.measure.reconstruction import PixelTally
 from stitching_core.seeding import reseed
 from stitching_core.spec import Protocol
 from stitching_core.stitch.layers import NormConvNorm
+from stitching_core.train.images import ImageTensors
+from stitching_core.train.reconstruct import tally_of
 
-OBJECTIVES = {"cross_entropy": F.cross_entropy}
+OBJECTIVES: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
+    record.CROSS_ENTROPY: F.cross_entropy,
+    record.MSE: F.mse_loss,
+}
 BN_MODES = ("adapt", "frozen")
 
 
@@ -29,6 +37,7 @@ class StitchRun:
         curve: mean training loss of each epoch so far.
         status: ok until something stops being finite (diverged) or raises (failed).
         seed: of what the tail draws at random (dropout); the same for all candidates of a cell.
+        images: by split, what the tail is to reconstruct, in the receiver's units; None for labels.
     """
 
     key: str
@@ -41,6 +50,7 @@ class StitchRun:
     status: str = record.OK
     reason: str | None = None
     seed: int = 0
+    images: dict[str, ImageTensors] | None = None
 
     def __post_init__(self) -> None:
         self.parameters = list(self.stitch.parameters())
@@ -64,8 +74,16 @@ class StitchRun:
         self.stitch.train(training)
         self.tail.train(training and self.protocol.bn_mode == "adapt")
 
+    def truth(self, split: str, indices: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """What items of a split should lead to: labels (b,), or images (b, 3, h, w) as the receiver sees them."""
+        return labels if self.images is None else self.images[split].batch(indices)
+
+    def tally(self, split: str) -> Tally | PixelTally:
+        """An empty tally of a split's outputs."""
+        return Tally() if self.images is None else tally_of(self.images[split])
+
     def targets(self, labels: torch.Tensor) -> torch.Tensor:
-        """(labels + offset) mod classes."""
+        """(labels + offset) mod classes; images stay as they are."""
         return (labels + self.protocol.label_offset) % self.classes if self.protocol.label_offset else labels
 
     def step(self, activation: torch.Tensor, labels: torch.Tensor, epoch: int) -> None:

@@ -76,7 +76,7 @@ def test_bad_sql_is_one_line_and_lists_the_tables(
     assert run(main, [str(results_folder), sql]) == 2
     error = capsys.readouterr().err
     assert error.startswith("error: SQL: ")
-    assert error.endswith("(tables: cells, models, modules, predictions)\n")
+    assert error.endswith("(tables: cells, models, modules, predictions, outputs)\n")
     assert error.count("\n") == 1
     assert message in error
 
