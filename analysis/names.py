@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from stitching_core.record import FLOORS, NOISE, RANDOM_INIT
+from stitching_core.record import FLOORS, NOISE, RANDOM_INIT, SHUFFLED
 
 OWN = "own"  # fit or evaluation data that are each sender's own
 
@@ -18,6 +18,7 @@ NAMES = {
     "mix": "Mix",
     NOISE: "Noise",
     RANDOM_INIT: "Random init",
+    SHUFFLED: "Shuffled labels",
 }
 _TRAINED = [name for name in NAMES if name not in FLOORS]
 
@@ -53,7 +54,7 @@ def shown(name: str) -> str:
 
 
 def in_order(names: Iterable[str], floors: Mapping[str, str | None]) -> list[str]:
-    """Names in the paper's order: its trained networks, then others as they come, then noise and the random networks.
+    """Names in the paper's order: its trained networks, then others as they come, then noise, the random networks and shuffled labels.
 
     Args:
         names: any, in the order in which others shall stay.
@@ -63,7 +64,7 @@ def in_order(names: Iterable[str], floors: Mapping[str, str | None]) -> list[str
     def key(name: str) -> tuple[int, int]:
         floor = floors.get(name)
         if floor is not None:
-            return 2, (NOISE, RANDOM_INIT).index(floor)
+            return 2, (NOISE, RANDOM_INIT, SHUFFLED).index(floor)
         return (0, _TRAINED.index(name)) if name in _TRAINED else (1, 0)
 
     return sorted(dict.fromkeys(names), key=key)

@@ -19,6 +19,7 @@ from analysis.convergence import convergence_notes
 from analysis.formats import FORMATS, TEXT, check_output, write_frame, write_text
 from analysis.load import Results, load
 from analysis.tables import DEFAULT_BY, averaged_over, check_by, stitchability
+from analysis.unread import unread_notes
 from analysis.wide import mean_by, wide
 from stitching_core.errors import InputError
 from stitching_core.record import NOISE
@@ -68,7 +69,7 @@ def notes_of(results: Results, table: pl.DataFrame, by: Sequence[str] = DEFAULT_
     """The lines below the table: how to read it, and which of its cells have not converged."""
     classes = results.cells.select(pl.col("classes").drop_nulls().unique().sort()).collect()["classes"].to_list()
     notes = reading_notes(table, averaged_over(results.cells, by), results.missing, classes)
-    return notes + convergence_notes(results.cells)
+    return notes + unread_notes(results.cells) + convergence_notes(results.cells)
 
 
 def only(results: Results, column: str, value: str) -> Results:

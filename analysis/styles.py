@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from matplotlib import colormaps
 from matplotlib.colors import to_hex
 
-from stitching_core.record import NOISE, RANDOM_INIT
+from stitching_core.record import NOISE, RANDOM_INIT, SHUFFLED
 
 MARKERS = "osD^vPX<>ph"
 
@@ -43,6 +43,7 @@ PAPER_STYLES = {
 FLOOR_STYLES = {
     NOISE: Style("#8c8c8c", "X", (1.5, 1.5)),
     RANDOM_INIT: Style("#595959", "h", (4, 1.5, 1, 1.5)),
+    SHUFFLED: Style("#a6a6a6", "*", (3, 2)),
 }
 # Paul Tol's muted scheme, for networks that the paper doesn't know.
 _OTHERS = ("#332288", "#117733", "#882255", "#999933", "#44AA99", "#AA4499", "#CC6677", "#88CCEE", "#DDCC77")
@@ -55,7 +56,7 @@ def styles(models: Mapping[str, str | None]) -> dict[str, Style]:
     names of a sweep ask for the same one, the later in the alphabet takes the next.
 
     Args:
-        models: which floor each is ("noise", "random_init"), or None.
+        models: which floor each is ("noise", "random_init", "shuffled"), or None.
     """
     found: dict[str, Style] = {}
     for name in sorted(models):

@@ -40,8 +40,8 @@ def stitchability(
 
     Returns:
         The columns of ``by``, then ``row`` ("uncut", "stitched" or "floor"; an uncut receiver has null for the columns
-        of the sender and the cuts), ``floor`` (which one: "random_init" or "noise", else null: the two are never
-        averaged together), ``accuracy``, ``accuracy_sd``, ``penalty``, ``penalty_sd``, ``worst_class_accuracy``
+        of the sender and the cuts), ``floor`` (which one: "random_init", "noise" or "shuffled", else null: they are
+        never averaged together), ``accuracy``, ``accuracy_sd``, ``penalty``, ``penalty_sd``, ``worst_class_accuracy``
         (fractions), ``n`` (runs), ``cells`` (ok cells in the means) and ``failed`` (failed and diverged cells, in
         no mean). Rows follow the plan's order, or without a plan a natural sort of the cuts.
 

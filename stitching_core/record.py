@@ -15,7 +15,8 @@ OK, DIVERGED, FAILED = "ok", "diverged", "failed"
 
 # kinds of model; a `noise` sender has no network at all
 TRAINED, RANDOM_INIT, NOISE, WEIGHTS = "trained", "random_init", "noise", "weights"
-FLOORS = (RANDOM_INIT, NOISE)
+SHUFFLED = "shuffled"  # a sender whose stitches are fitted to shuffled labels
+FLOORS = (RANDOM_INIT, NOISE, SHUFFLED)
 
 # One row per cell and eval_data.
 CELLS: dict[str, str] = {
@@ -64,9 +65,9 @@ CELLS: dict[str, str] = {
     "reason": "str",  # null when ok
     "accuracy": "float",
     "cross_entropy": "float",
-    "receiver_accuracy": "float",  # the uncut receiver on eval_data; null for noise senders
+    "receiver_accuracy": "float",  # the uncut receiver on eval_data; null for noise; with sequences on its own images
     "sender_accuracy": "float",
-    "penalty": "float",  # receiver_accuracy - accuracy, same data
+    "penalty": "float",  # receiver_accuracy - accuracy, same data; null where the receiver can't read eval_data
     "agreement_receiver": "float",  # share of items predicted as the uncut receiver predicts them
     "agreement_sender": "float",
     "worst_class_accuracy": "float",

@@ -67,6 +67,8 @@ class ModelRecipe:
     training: TrainingRecipe | None = None
     sigma: float | None = None  # noise only
     weights: str | None = None  # a file, package:NAME or torchvision:NAME; for WEIGHTS only
+    source: str | None = None  # a sequence source, for a network of another modality than images
+    shuffled: bool = False  # stitches are fitted to shuffled labels: a floor
 
 
 @dataclass(frozen=True)
@@ -120,12 +122,19 @@ class CellSpec:
 
 
 def cell_id(
-    cell: CellSpec, *, sender_hash: str, receiver_hash: str, data: DataSpec, data_hash: str, search: SearchSpec
+    cell: CellSpec,
+    *,
+    sender_hash: str,
+    receiver_hash: str,
+    data: DataSpec,
+    data_hash: str,
+    search: SearchSpec,
+    more: dict[str, str] | None = None,
 ) -> str:
     """The id of a cell: a hash of everything that decides its result, and of nothing else.
 
     Names of models, the evaluations asked and the place of the data are left out. For a searched cell the search's
-    definition stands in for the values that it finds.
+    definition stands in for the values that it finds. ``more`` is what else decides: a pairing, shuffled labels.
 
     Returns:
         24 hexadecimal digits (96 bits: a collision among 10^9 cells has probability below 10^-10).
@@ -148,4 +157,5 @@ def cell_id(
             "fit_data": cell.fit_data,
             "seed": cell.seed,
         }
+        | (more or {})
     )[:24]

@@ -16,7 +16,9 @@ from stitching_core.spec import CellSpec, Protocol
 from stitching_core.stitch.layers import build_stitch
 from stitching_core.train.block import Leaving, Results, nothing_more, train_block
 from stitching_core.train.fronts import Front, ModelFront, NoiseFront
+from stitching_core.train.items import Items
 from stitching_core.train.stitching import StitchRun
+from sweeps.sequences import paired_hold_out, paired_items, shuffled
 from sweeps.worker import Setting, divided, images, source_of
 
 VALIDATION = "validation"
@@ -100,12 +102,24 @@ def make_front(setting: Setting, cells: list[Planned], device: torch.device, val
     if spec.sender.kind == record.NOISE:
         return _noise_front(setting, cells, device, validate)
     sender = divided(setting, spec.sender, cells[0].sender_hash, device)
-    fit = images(setting, spec.fit_data, "train", sender.size, device)
+    paired = spec.sender.source is not None
+    if paired:
+        fit: Items = paired_items(setting, spec.fit_data, "train", device)
+    else:
+        fit = images(setting, spec.fit_data, "train", sender.size, device)
+    if spec.sender.shuffled:
+        fit = fit.subset(torch.arange(len(fit)))  # labels of its own: the process keeps the others
+        fit.labels = shuffled(fit.labels, spec)
     if validate:
-        kept, held = hold_out(setting, fit.labels.cpu().numpy(), spec)
+        kept, held = paired_hold_out(setting, spec) if paired else hold_out(setting, fit.labels.cpu().numpy(), spec)
         splits = {"fit": fit.subset(torch.from_numpy(kept)), VALIDATION: fit.subset(torch.from_numpy(held))}
     else:
-        splits = {name: images(setting, name, "test", sender.size, device) for name in evaluations}
+        splits = {
+            name: paired_items(setting, name, "test", device)
+            if paired
+            else images(setting, name, "test", sender.size, device)
+            for name in evaluations
+        }
         splits["fit"] = fit
     return ModelFront(sender, list(dict.fromkeys(tap_of(cell) for cell in cells)), splits)
 

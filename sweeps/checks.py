@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from math import inf
 
 from stitching_core import record
+from stitching_core.data.sequences import SEQUENCES
 from stitching_core.data.sources import SOURCES
 from stitching_core.data.variants import VARIANTS
 from stitching_core.errors import InputError
@@ -15,9 +16,9 @@ from stitching_core.models.weights import check_name as check_weights
 from stitching_core.stitch.layers import INITS, STITCHES
 from stitching_core.train.base import SCHEDULES
 from stitching_core.train.stitching import BN_MODES, OBJECTIVES
-from sweeps.schema import ProtocolConfig, SearchConfig, SweepConfig, TrainingConfig, training_of
+from sweeps.schema import ModelConfig, ProtocolConfig, SearchConfig, SweepConfig, TrainingConfig, training_of
 
-KINDS = (record.TRAINED, record.RANDOM_INIT, record.NOISE, record.WEIGHTS)
+KINDS = (record.TRAINED, record.RANDOM_INIT, record.NOISE, record.WEIGHTS, record.SHUFFLED)
 
 
 def one_of(key: str, value: object, allowed: Iterable[str]) -> None:
@@ -98,6 +99,8 @@ def _data(config: SweepConfig) -> None:
         value = getattr(config.data, key)
         if value is not None:
             within(f"data.{key}", value, 1, inf)
+    for name in config.data.sequences:
+        one_of("data.sequences key", name, SEQUENCES)
 
 
 def _zoo(config: SweepConfig) -> None:
@@ -109,7 +112,8 @@ def _zoo(config: SweepConfig) -> None:
         key = f"zoo.models.{name}"
         check_name(key.rpartition(".")[0] + " key", name)
         one_of(f"{key}.kind", model.kind, KINDS)
-        if model.kind == record.TRAINED and model.variant is None:
+        _floor_and_source(config, key, model)
+        if model.kind == record.TRAINED and model.variant is None and model.source is None:
             raise InputError(f"{key}.variant has no value; a trained model names the data variant it is trained on")
         if model.variant is not None:
             one_of(f"{key}.variant", model.variant, VARIANTS)
@@ -125,6 +129,33 @@ def _zoo(config: SweepConfig) -> None:
             within(f"{key}.sigma", model.sigma, 0, inf)
         if model.training is not None:
             _training(f"{key}.training", training_of(config.zoo, model))
+
+
+def _floor_and_source(config: SweepConfig, key: str, model: ModelConfig) -> None:
+    if model.kind == record.SHUFFLED:
+        models = config.zoo.models
+        one_of(f"{key}.of", model.of, [n for n, m in models.items() if m.kind not in (record.SHUFFLED, record.NOISE)])
+    elif model.of is not None:
+        raise InputError(f"{key}.of={model.of} is for kind shuffled alone; the kind is {model.kind}")
+    if model.kind in (record.SHUFFLED, record.NOISE):
+        own = [
+            name for name in ("source", "arch", "variant", "weights", "training") if getattr(model, name) is not None
+        ]
+        if model.source is not None or (model.kind == record.SHUFFLED and own):
+            raise InputError(f"{key}.{own[0]} is given; a sender of kind {model.kind} has none of its own")
+        return
+    arch = model.arch or config.zoo.arch
+    reads = ARCHITECTURES[arch].sequence if arch in ARCHITECTURES else None
+    if model.source is None:
+        if reads is not None:
+            raise InputError(f"{key}.arch={arch} reads sequences; {key}.source names them: {', '.join(SEQUENCES)}")
+        return
+    one_of(f"{key}.source", model.source, SEQUENCES)
+    if reads is None:
+        known = [name for name, entry in ARCHITECTURES.items() if entry.sequence]
+        raise InputError(f"{key}.arch={arch} reads images, not {model.source}; allowed: {', '.join(known)}")
+    if model.variant is not None:
+        raise InputError(f"{key}.variant={model.variant} is a variant of images; a model with a source has none")
 
 
 def _training(key: str, training: TrainingConfig) -> None:

@@ -95,8 +95,8 @@ def _compose(arguments: list[str]) -> DictConfig:
     lines = []
     for override in _overrides(arguments):
         key, line = override.key_or_group, str(override.input_line)
-        if key == "grid.cuts" and isinstance(override.value(), dict) and not override.is_delete():
-            lines.append(f"~{key}")  # a list for each architecture can't be merged into one list
+        if key == "grid.cuts" and isinstance(override.value(), dict | list) and not override.is_delete():
+            lines.append(f"~{key}")  # one list and a list for each architecture can't be merged
         # which keys exist is for the schema to say, since the YAML files need not mention every one; but the models are
         # those that the files name, lest a misspelt one be a new one
         plain = override.type == OverrideType.CHANGE and key not in GROUPS and "@" not in line.partition("=")[0]

@@ -10,12 +10,13 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from stitching_core import record
 from stitching_core.models.divide import cuts_of
-from sweeps.plan import SHAPES_AT, make_blocks
+from sweeps.plan import SHAPES_AT, make_blocks, recipe
 from sweeps.progress import clock
 from sweeps.schema import SweepConfig, training_of
 
 # Training images of the sources that come with the package; a user's own source is only known once it is loaded.
-ITEMS = {"digits": 1437, "mnist": 60_000, "fashion_mnist": 60_000, "imagenet": 0}  # imagenet is noise alone
+ITEMS = {"digits": 1437, "mnist": 60_000, "fashion_mnist": 60_000, "imagenet": 0}  # imagenet has none
+SEQUENCES = {"japanese_vowels": 270, "fortunes": 6226}  # items, and about the pairs of a receiver without images
 
 # One core of a server CPU, from the embedded default's 120 stitches in 151 s on two: what torch's convolutions reach on
 # 28x28 images (multiply-adds), and what an operation costs however small it is.
@@ -64,7 +65,9 @@ def core_seconds(config: SweepConfig, cells: pl.DataFrame, items: int) -> float:
         model = models[str(sender)]
         given = config.data.noise_train_items or items if model.kind == record.NOISE else items
         if model.kind != record.NOISE:
-            arch = model.arch or config.zoo.arch
+            sends = recipe(config, str(sender), config.seed)
+            assert sends.arch is not None
+            arch, given = sends.arch, given or SEQUENCES.get(sends.source or "", 0)
             fronts = [forward_cost(arch, classes, cut, "front") for cut in group["sender_cut"].unique()]
             epochs = max(group["epochs"]) if "epochs" in group.columns else protocol.epochs
             batch = group["batch_size"][0] if "batch_size" in group.columns else protocol.batch_size
@@ -92,7 +95,8 @@ def base_seconds(config: SweepConfig, names: set[str], runs: int, items: int) ->
             training = training_of(config.zoo, model)
             arch = model.arch or config.zoo.arch
             flops, operations = forward_cost(arch, config.zoo.classes or SHAPES_AT, None, "whole")
-            steps = training.epochs * max(1, items // training.batch_size)
+            own = SEQUENCES.get(model.source or "", items)
+            steps = training.epochs * max(1, own // training.batch_size)
             work = max(3 * flops * training.batch_size / FLOPS_PER_SECOND, 3 * operations * SECONDS_PER_OPERATION)
             count += runs
             total += runs * steps * work

@@ -36,7 +36,11 @@ def execute(sweep: Sweep) -> Outcome:
     with ray_cluster.start(config.cluster) as cluster:
         say(cluster.description)
         ray_cluster.check_room(cluster)
-        setting = dataclasses.replace(sweep.setting, source=ray.put(sweep.setting.source))
+        setting = dataclasses.replace(
+            sweep.setting,
+            source=ray.put(sweep.setting.source),
+            sequences={k: ray.put(v) for k, v in sweep.setting.sequences.items()},
+        )
         complete_zoo(sweep.zoo, sweep.members, setting, sweep.asked, cluster.per_task)
         if not config.zoo.allow_unlearned:
             refuse_unlearned(sweep.members)

@@ -12,6 +12,7 @@ from stitching_core.models.store import Card, Zoo, recipe_key
 from stitching_core.models.weights import read_weights
 from stitching_core.spec import ModelRecipe
 from sweeps.ranks import Ranks, load_ranks, rank_rows, ranked_variants
+from sweeps.sequences import classes_of, data_hash_of, read_by
 from sweeps.uncut import load_uncut
 from sweeps.worker import Setting, Uncut, measurable, network, source_of
 
@@ -38,9 +39,9 @@ def find_members(zoo: Zoo, recipes: Iterable[ModelRecipe], setting: Setting, ask
     """
     members = {}
     recipes = list(recipes)
-    check_variants(setting, [*(recipe.variant for recipe in recipes if recipe.variant), *asked])
+    check_variants(setting, [*(recipe.variant for recipe in recipes if recipe.variant and not recipe.source), *asked])
     for recipe in recipes:
-        key = recipe_key(recipe, setting.classes, setting.data, setting.data_hash)
+        key = recipe_key(recipe, classes_of(setting, recipe), setting.data, data_hash_of(setting, recipe))
         if recipe.kind == record.NOISE:
             members[recipe.name, recipe.seed] = Member(recipe, key, Card(key, {}, 0), {})
             continue
@@ -51,7 +52,7 @@ def find_members(zoo: Zoo, recipes: Iterable[ModelRecipe], setting: Setting, ask
         if card is None and recipe.kind == record.WEIGHTS:  # what the zoo has did fit
             assert recipe.arch is not None
             assert recipe.weights is not None
-            network(recipe.arch, setting.classes, read_weights(recipe.weights))
+            network(recipe.arch, classes_of(setting, recipe), read_weights(recipe.weights))
         uncut = load_uncut(zoo, card, setting, asked) if card else {}
         ranks = load_ranks(zoo, card, setting, ranked_variants(setting, recipe, asked)) if card else {}
         members[recipe.name, recipe.seed] = Member(recipe, key, card, uncut, ranks)
@@ -76,7 +77,7 @@ def incomplete(member: Member, asked: list[str], setting: Setting) -> bool:
     """Whether the model, what it predicts on one of the variants, or its ranks are still to be made."""
     if member.recipe.kind == record.NOISE:
         return False
-    measured = all(variant in member.uncut for variant in asked)
+    measured = all(variant in member.uncut for variant in read_by(member.recipe, asked))
     ranked = all(variant in member.ranks for variant in ranked_variants(setting, member.recipe, asked))
     return member.card is None or not (measured and ranked)
 
@@ -116,9 +117,10 @@ def model_rows(sweep: str, members: dict[Slot, Member]) -> list[dict[str, Any]]:
     rows = []
     for (name, seed), member in members.items():
         recipe, card = member.recipe, member.card
+        kind = record.SHUFFLED if recipe.shuffled else recipe.kind
         assert card is not None
         known = {
-            "sweep": sweep, "model": name, "kind": recipe.kind, "arch": recipe.arch, "variant": recipe.variant,
+            "sweep": sweep, "model": name, "kind": kind, "arch": recipe.arch, "variant": recipe.variant,
             "seed": seed, "hash": card.hash, "parameters": card.parameters, "learned": card.learned,
             "train_accuracy": card.train_accuracy, "train_seconds": card.train_seconds,
         }  # fmt: skip

@@ -10,6 +10,7 @@ import polars as pl
 from stitching_core import record
 from stitching_core.data.variants import VARIANTS
 from stitching_core.errors import InputError
+from stitching_core.models.architectures import architecture
 from stitching_core.models.divide import cuts_of
 from stitching_core.spec import ModelRecipe, TrainingRecipe
 from stitching_core.stitch.shapes import match
@@ -23,16 +24,19 @@ SHAPES_AT = 10  # classes of the networks whose cuts are looked up: the shapes a
 
 def recipe(config: SweepConfig, name: str, seed: int) -> ModelRecipe:
     """The recipe of one of the zoo's models in the run of that seed."""
-    model = config.zoo.models[name]
+    named = config.zoo.models[name]
+    model = config.zoo.models[named.of] if named.of is not None else named  # whose stitches get shuffled labels
     return ModelRecipe(
         name=name,
         kind=model.kind,
         arch=None if model.kind == record.NOISE else model.arch or config.zoo.arch,
-        variant=model.variant,
+        variant=model.source if model.source and model.kind == record.TRAINED else model.variant,
         seed=seed,
         training=TrainingRecipe(**vars(training_of(config.zoo, model))) if model.kind == record.TRAINED else None,
         sigma=model.sigma if model.kind == record.NOISE else None,
         weights=model.weights if model.kind == record.WEIGHTS else None,
+        source=model.source,
+        shuffled=named.kind == record.SHUFFLED,
     )
 
 
@@ -51,6 +55,12 @@ def make_plan(config: SweepConfig) -> pl.DataFrame:
     for name in receivers:
         if models[name].kind == record.NOISE:
             raise InputError(f"grid.receivers: {name!r} is a noise source; it has no network to receive with")
+        if models[name].kind == record.SHUFFLED:
+            raise InputError(
+                f"grid.receivers: {name!r} is a floor of senders (shuffled labels); {models[name].of!r} can"
+            )
+        if models[name].source is not None:
+            raise InputError(f"grid.receivers: {name!r} reads {models[name].source}; receivers read the sweep's images")
     one_of("grid.fit_data", grid.fit_data, (OWN, *VARIANTS))
     for name in grid.eval_data:
         one_of("grid.eval_data", name, (FIT, *VARIANTS))
@@ -63,7 +73,7 @@ def make_plan(config: SweepConfig) -> pl.DataFrame:
         for sender in senders:
             if grid.pairs != "all" and (sender == receiver) != (grid.pairs == "self"):
                 continue
-            arch = None if models[sender].kind == record.NOISE else models[sender].arch or config.zoo.arch
+            arch = recipe(config, sender, config.seed).arch
             key = (arch, models[receiver].arch or config.zoo.arch)
             if key not in pairs:
                 pairs[key] = _cut_pairs(config, *key)
@@ -94,7 +104,7 @@ def _names(config: SweepConfig, key: str) -> list[str]:
     names = getattr(config.grid, key)
     if names is None:
         receiver = key == "receivers"
-        names = [n for n, m in config.zoo.models.items() if not (receiver and m.kind in record.FLOORS)]
+        names = [n for n, m in config.zoo.models.items() if not (receiver and (m.kind in record.FLOORS or m.source))]
     for name in names:
         one_of(f"grid.{key}", name, config.zoo.models)
     if len(set(names)) < len(names):
@@ -106,6 +116,9 @@ def _data_of(config: SweepConfig, sender: str) -> tuple[str, list[str]]:
     model, grid = config.zoo.models[sender], config.grid
     if model.kind == record.NOISE:
         return record.NOISE, [record.NOISE]
+    model = config.zoo.models[model.of] if model.of is not None else model
+    if model.source is not None:
+        return model.source, [model.source]
     fit = grid.fit_data
     if fit == OWN:
         if model.variant is None:
@@ -150,8 +163,11 @@ def _cut_pairs(config: SweepConfig, sender: str | None, receiver: str) -> list[t
         if same and sender_cut != receiver_cut:
             continue
         pairs.append((sender_cut, receiver_cut))
+        sent = cuts_of(sender, classes).cut(sender_cut).shape
+        if len(sent) == 2 and architecture(sender).sequence is None:  # of tokens, channels last: no series
+            raise InputError(f"grid.cuts: {sender} {sender_cut} is {sent[0]}x{sent[1]}, neither a map nor a vector")
         try:
-            match(cuts_of(sender, classes).cut(sender_cut).shape, cuts_of(receiver, classes).cut(receiver_cut).shape)
+            match(sent, cuts_of(receiver, classes).cut(receiver_cut).shape)
         except InputError as error:
             raise InputError(f"grid.cuts: {sender} {sender_cut} -> {receiver} {receiver_cut}: {error}") from None
     return pairs

@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from stitching_core import record
+from stitching_core.data.sequences import SEQUENCES
 from stitching_core.data.sources import load_source
 from stitching_core.errors import InputError
 from stitching_core.models.architectures import architecture
@@ -22,6 +23,7 @@ from sweeps.members import Member, Slot, check_variants, find_members, incomplet
 from sweeps.plan import recipe
 from sweeps.plugins import Plugin, data_hash
 from sweeps.schema import SweepConfig
+from sweeps.sequences import classes_of, make_pairings, part_of_id
 from sweeps.shared_search import sample
 from sweeps.worker import Setting
 
@@ -45,7 +47,7 @@ class Sweep:
     def asked(self) -> list[str]:
         """The test sets that uncut models are measured on."""
         names = self.plan["eval_data"].explode().unique(maintain_order=True).to_list()
-        return [name for name in names if name != record.NOISE]
+        return [name for name in names if name != record.NOISE and name not in SEQUENCES]
 
 
 def specs(config: SweepConfig) -> tuple[DataSpec, Protocol, SearchSpec]:
@@ -80,7 +82,7 @@ def prepare(config: SweepConfig, plan: pl.DataFrame, plugins: tuple[Plugin, ...]
     ledger = Ledger(Path(config.results_dir) / config.name)
     ledger.check_version()
     setting = make_setting(config, plugins)
-    check_variants(setting, [name for name in plan["fit_data"].unique() if name != record.NOISE])
+    check_variants(setting, [name for name in plan["fit_data"].unique() if name not in (record.NOISE, *SEQUENCES)])
     zoo = Zoo(Path(config.zoo.dir))
     names = sorted({*plan["sender"].unique(), *plan["receiver"].unique()}, key=list(config.zoo.models).index)
     recipes = [recipe(config, name, seed) for seed in plan["run"].unique(maintain_order=True) for name in names]
@@ -121,6 +123,7 @@ def make_setting(config: SweepConfig, plugins: tuple[Plugin, ...]) -> Setting:
         rank=config.measure.rank,
         columns=config.measure.columns,
         plugins=plugins,
+        sequences=make_pairings(config, source, classes),
     )
 
 
@@ -139,6 +142,7 @@ def planned_cells(sweep: Sweep) -> list[Planned]:
             data=setting.data,
             data_hash=setting.data_hash,
             search=search,
+            more=part_of_id(setting, cell),
         )
         return Planned(found, cell, sender, receiver)
 
@@ -180,14 +184,17 @@ def check_cuts(sweep: Sweep) -> None:
         InputError: a cut that does not carry everything.
     """
     asked: dict[str, set[str]] = {}
+    outputs: dict[str, int] = {}
     for end in ("sender", "receiver"):
         for name, cut in sweep.plan.select(end, f"{end}_cut").unique().drop_nulls().iter_rows():
-            arch = recipe(sweep.config, name, 0).arch
+            one = recipe(sweep.config, name, 0)
+            arch = one.arch
             if arch is not None:
+                outputs[arch] = classes_of(sweep.setting, one)
                 asked.setdefault(arch, set()).add(cut)
     for arch, cuts in asked.items():
         entry = architecture(arch)
-        divided = DividedModel(entry.build(sweep.setting.classes), entry.size)
+        divided = DividedModel(entry.build(outputs[arch]), entry.size, entry.shape)
         try:
             check(divided, [name for name in divided.cuts if name in cuts])
         except InputError as error:

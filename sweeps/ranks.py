@@ -17,6 +17,7 @@ from stitching_core.train.fronts import Front
 from stitching_core.train.ranks import block_ranks
 from stitching_core.train.stitching import StitchRun
 from sweeps.cells import Planned
+from sweeps.sequences import read_by
 from sweeps.uncut import uncut_name
 from sweeps.worker import Setting
 
@@ -69,7 +70,9 @@ def ranked_variants(setting: Setting, recipe: ModelRecipe, asked: list[str]) -> 
     if not setting.rank or recipe.kind == record.NOISE:
         return []
     return list(
-        dict.fromkeys([*asked, *([recipe.variant] if recipe.variant and recipe.kind == record.TRAINED else [])])
+        dict.fromkeys(
+            [*read_by(recipe, asked), *([recipe.variant] if recipe.variant and recipe.kind == record.TRAINED else [])]
+        )
     )
 
 

@@ -12,6 +12,7 @@ from stitching_core.measure.accuracy import Predictions
 from stitching_core.spec import Protocol
 from stitching_core.train.stitching import StitchRun
 from sweeps.cells import Planned
+from sweeps.sequences import on_mapped_images, paired_predictions
 from sweeps.worker import Setting, uncut
 
 
@@ -31,9 +32,10 @@ def rows_of(
     spec = cell.spec
     status = record.FAILED if run is None else run.status
     reason = failure if run is None else run.reason
+    kind = record.SHUFFLED if spec.sender.shuffled else spec.sender.kind
     common = {
         "cell_id": cell.id, "sweep": setting.sweep, "run": spec.seed, "experiment": setting.experiment,
-        "sender": spec.sender.name, "sender_kind": spec.sender.kind, "sender_arch": spec.sender.arch,
+        "sender": spec.sender.name, "sender_kind": kind, "sender_arch": spec.sender.arch,
         "sender_variant": spec.sender.variant, "sender_seed": spec.sender.seed, "sender_hash": cell.sender_hash,
         "sender_cut": spec.sender_cut, "receiver": spec.receiver.name, "receiver_kind": spec.receiver.kind,
         "receiver_arch": spec.receiver.arch, "receiver_variant": spec.receiver.variant,
@@ -66,11 +68,16 @@ def rows_of(
             )
         for end, content in (("receiver", cell.receiver_hash), ("sender", cell.sender_hash)):
             alone = uncut(setting, content).get(name)  # the same items in the same order, with their true labels
+            if alone is not None and name in setting.sequences:
+                alone = paired_predictions(setting, name, alone)
             if alone is not None:
                 values[f"{end}_accuracy"] = alone.accuracy
                 if status == record.OK:
                     values[f"agreement_{end}"] = found[name].agreement(alone, protocol.label_offset, setting.classes)
         if status == record.OK and values.get("receiver_accuracy") is not None:
             values["penalty"] = values["receiver_accuracy"] - values["accuracy"]
+        if name in setting.sequences:  # the receiver can't read them: what it does on its own images, and no penalty
+            own = uncut(setting, cell.receiver_hash)
+            values["receiver_accuracy"] = on_mapped_images(setting, spec.receiver, own, name)
         rows.append(record.row("cells", **values))
     return rows, predictions

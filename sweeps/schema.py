@@ -35,6 +35,8 @@ class ModelConfig:
     variant: str | None = None
     sigma: float | None = None
     weights: str | None = None
+    source: str | None = None
+    of: str | None = None
     training: OwnTrainingConfig | None = None
 
 
@@ -55,6 +57,14 @@ def training_of(zoo: ZooConfig, model: ModelConfig) -> TrainingConfig:
 
 
 @dataclass
+class SequenceConfig:
+    """Where a sequence source lies, and which class of the receiver each of its classes stands for; null is i for i."""
+
+    root: str | None = None
+    class_map: dict[int, int] | None = None
+
+
+@dataclass
 class DataConfig:
     source: str = "digits"
     root: str | None = None
@@ -64,6 +74,7 @@ class DataConfig:
     train_items: int | None = None
     noise_train_items: int | None = None
     noise_test_items: int | None = None
+    sequences: dict[str, SequenceConfig] = field(default_factory=dict)
 
 
 @dataclass

@@ -58,7 +58,9 @@ def main(arguments: list[str]) -> int:
     if any(incomplete(member, asked, setting) for member in members.values()):
         with start(config.cluster) as cluster:
             say(cluster.description)
-            shared = dataclasses.replace(setting, source=ray.put(setting.source))
+            shared = dataclasses.replace(
+                setting, source=ray.put(setting.source), sequences={k: ray.put(v) for k, v in setting.sequences.items()}
+            )
             complete_zoo(zoo, members, shared, asked, cluster.per_task)
     rows = pl.DataFrame(model_rows(config.name, members), infer_schema_length=None)
     header = ["model", "seed", "learned", *asked]

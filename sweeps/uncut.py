@@ -11,12 +11,16 @@ from safetensors.numpy import save_file
 from stitching_core.measure.accuracy import Predictions
 from stitching_core.models.store import Card, Zoo, write_atomically
 from stitching_core.spec import digest
+from sweeps.sequences import pairing_of
 from sweeps.worker import Setting, Uncut, measurable, source_of
 
 
 def uncut_name(card: Card, setting: Setting, variant: str) -> str:
     """What a file about an uncut model on a variant is called: by the content of both."""
-    data = digest([setting.data_hash, setting.data.seed, setting.data.background_noise, variant])[:16]
+    coloured = [setting.data_hash, setting.data.seed, setting.data.background_noise, variant]
+    if variant in setting.sequences:
+        coloured = [pairing_of(setting, variant).source.fingerprint, variant]
+    data = digest(coloured)[:16]
     return f"{card.hash[:32]}-{data}-{variant}"
 
 
@@ -40,7 +44,7 @@ def save_uncut(zoo: Zoo, card: Card, setting: Setting, uncut: Uncut) -> None:
 def load_uncut(zoo: Zoo, card: Card, setting: Setting, asked: list[str]) -> Uncut:
     """The kept predictions, as far as there are any."""
     found = {}
-    for variant in dict.fromkeys([*measurable(source_of(setting)), *asked]):
+    for variant in dict.fromkeys([*measurable(source_of(setting)), *setting.sequences, *asked]):
         file = _uncut_file(zoo, card, setting, variant)
         if file.exists():
             with safe_open(file, "numpy") as stored:

@@ -21,7 +21,9 @@ from stitching_core.models.divide import DividedModel
 from stitching_core.models.store import Tensors
 from stitching_core.spec import DataSpec, ModelRecipe, SearchSpec
 from stitching_core.train.images import ImageTensors
+from stitching_core.train.items import Items
 from sweeps.plugins import Plugin, activate
+from sweeps.sequences import classes_of, own_items, pairing_of
 
 Uncut = dict[str, Predictions]  # by eval_data
 
@@ -31,6 +33,7 @@ class Setting:
     """What is the same for every task of a sweep. Large things are references into Ray's object store.
 
     Attributes:
+        sequences: the sequence sources that senders read, paired with the receivers' classes, or references to them.
         source: reference to the data source; its arrays are read without a copy.
         data_hash: of the source and the plugins.
         classes: of the networks.
@@ -53,6 +56,7 @@ class Setting:
     rank: bool = False
     columns: int | None = None
     plugins: tuple[Plugin, ...] = ()
+    sequences: dict[str, Any] = field(default_factory=dict)
     tensors: dict[str, Any] = field(default_factory=dict)
     uncut: dict[str, Any] = field(default_factory=dict)
     writer: Any = None
@@ -114,8 +118,11 @@ def variant_data(setting: Setting, variant: str, split: str) -> VariantData:
     )
 
 
-def images(setting: Setting, variant: str, split: str, size: int, device: torch.device) -> ImageTensors:
-    """The same, at a network's input size and on its device."""
+def images(setting: Setting, variant: str, split: str, size: int, device: torch.device) -> Items:
+    """The same, at a network's input size and on its device; the items of a sequence source, where that is named."""
+    if variant in setting.sequences:
+        content = pairing_of(setting, variant).source.fingerprint
+        return _IMAGES.get((content, split, str(device)), lambda: own_items(setting, variant, split, device))
     key = (setting.data_hash, setting.data.seed, setting.data.background_noise, variant, split, size, str(device))
     return _IMAGES.get(key, lambda: ImageTensors(variant_data(setting, variant, split), size, device))
 
@@ -127,8 +134,8 @@ def divided(setting: Setting, recipe: ModelRecipe, content: str, device: torch.d
 
     def make() -> DividedModel:
         tensors: Tensors = ray.get(setting.tensors[content])
-        entry = architecture(arch)
-        return DividedModel(network(arch, setting.classes, tensors).to(device), entry.size)
+        entry, classes = architecture(arch), classes_of(setting, recipe)
+        return DividedModel(network(arch, classes, tensors).to(device), entry.size, entry.shape)
 
     return _MODELS.get((content, str(device)), make)
 

@@ -21,6 +21,7 @@ from stitching_core.train.ranks import uncut_ranks
 from sweeps.members import Member, Slot, incomplete
 from sweeps.progress import clock, say
 from sweeps.ranks import Ranks, ranked_variants, save_ranks
+from sweeps.sequences import classes_of, data_hash_of, read_by
 from sweeps.uncut import save_uncut
 from sweeps.worker import Setting, Uncut, images, measurable, network, prepare, source_of
 
@@ -81,16 +82,19 @@ def complete_zoo(
 def make_card(recipe: ModelRecipe, setting: Setting, tensors: Tensors, trained: dict[str, Any], uncut: Uncut) -> Card:
     """The JSON card: what it is, what it was made from and how good it is on every variant."""
     named = dataclasses.asdict(recipe)
-    named["classes"] = setting.classes
-    named["data"] = {"source": setting.data.source, "seed": setting.data.seed, "hash": setting.data_hash}
+    classes = classes_of(setting, recipe)
+    named["classes"] = classes
+    named["data"] = {
+        "source": recipe.source or setting.data.source,
+        "seed": setting.data.seed,
+        "hash": data_hash_of(setting, recipe),
+    }
     named["accuracy"] = {variant: predictions.accuracy for variant, predictions in uncut.items()}
     if recipe.kind == record.WEIGHTS:
         named["weights"] = origin(recipe.weights or "") | {"learned": "declared by their source, not measured here"}
     assert recipe.arch is not None
     with torch.device("meta"):  # buffers are in the weights too, and are no parameters
-        parameters = sum(
-            parameter.numel() for parameter in architecture(recipe.arch).build(setting.classes).parameters()
-        )
+        parameters = sum(parameter.numel() for parameter in architecture(recipe.arch).build(classes).parameters())
     return Card(content_hash(recipe, tensors), named, parameters, **trained)
 
 
@@ -103,11 +107,11 @@ def _make(
     size = architecture(recipe.arch).size
     trained: dict[str, Any] = {}
     if tensors is not None:
-        model = network(recipe.arch, setting.classes, tensors).to(device)
+        model = network(recipe.arch, classes_of(setting, recipe), tensors).to(device)
     else:
         variant = recipe.variant if recipe.kind == record.TRAINED else None  # as in the recipe's key
         torch.manual_seed(stream("model", recipe.arch, variant, recipe.seed))
-        model = architecture(recipe.arch).build(setting.classes).to(device)
+        model = architecture(recipe.arch).build(classes_of(setting, recipe)).to(device)
     if tensors is None and recipe.kind == record.TRAINED:
         assert recipe.training is not None
         assert recipe.variant is not None
@@ -119,7 +123,7 @@ def _make(
             "train_seconds": result.seconds,
         }
     model.to(memory_format=torch.channels_last)
-    variants = dict.fromkeys([*measurable(source_of(setting)), *asked])
+    variants = read_by(recipe, list(dict.fromkeys([*measurable(source_of(setting)), *asked])))
     uncut = {variant: evaluate(model, images(setting, variant, "test", size, device)) for variant in variants}
     state = {name: np.ascontiguousarray(tensor.cpu().numpy()) for name, tensor in model.state_dict().items()}
     ranks = {

@@ -11,6 +11,7 @@ from torchvision.models.resnet import BasicBlock, ResNet
 
 from stitching_core.errors import InputError
 from stitching_core.models.efficientnet import SIZE, EfficientNetLite0
+from stitching_core.models.sequence_networks import series_cnn, text_cnn
 
 
 @dataclass(frozen=True)
@@ -21,11 +22,18 @@ class Architecture:
         build: makes an untrained network for a number of classes; it maps (n, 3, size, size) to (n, classes).
         size: height and width of its input, in pixels. Images are resized to it after colouring.
         version: raised when ``build`` changes what the same weights compute, so that no old result is taken for new.
+        sequence: (channels, length) of a network that reads sequences instead of images; its ``size`` is the length.
     """
 
     build: Callable[[int], nn.Module]
     size: int
     version: str = "1"
+    sequence: tuple[int, int] | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of its input, without the batch."""
+        return self.sequence or (3, self.size, self.size)
 
 
 class SlimResNet18(ResNet):
@@ -57,6 +65,8 @@ ARCHITECTURES: dict[str, Architecture] = {
     "resnet18_eighth": Architecture(lambda classes: SlimResNet18(8, classes), size=28),
     "vgg19": Architecture(lambda classes: vgg19(num_classes=classes), size=32),
     "resnet50": Architecture(lambda classes: resnet50(num_classes=classes), size=224),
+    "series_cnn": Architecture(series_cnn, size=29, sequence=(12, 29)),
+    "text_cnn": Architecture(text_cnn, size=256, sequence=(96, 256)),
     "efficientnet_lite0": Architecture(EfficientNetLite0, size=SIZE),
 }
 

@@ -20,14 +20,15 @@ class DividedModel:
     Args:
         model: the network; it is put into eval mode and its parameters stop requiring gradients.
         size: height and width of its input.
+        shape: of its input where that is no RGB image, without the batch.
     """
 
-    def __init__(self, model: nn.Module, size: int) -> None:
+    def __init__(self, model: nn.Module, size: int, shape: tuple[int, ...] | None = None) -> None:
         # channels last is the layout that convolutions and batch norm on small maps are fastest in, on CPUs and GPUs
         self.model = model.eval().requires_grad_(False).to(memory_format=torch.channels_last)
         self.size = size
         device = next((p.device for p in model.parameters()), torch.device("cpu"))
-        self.example = torch.zeros(2, 3, size, size, device=device)
+        self.example = torch.zeros(2, *(shape or (3, size, size)), device=device)
         self.traced = trace(self.model)
         found = find_cuts(self.traced, self.example) if self.traced else hooked.find_cuts(self.model, self.example)
         self.cuts: dict[str, Cut] = {cut.name: cut for cut in found}
@@ -94,7 +95,7 @@ def cuts_of(arch: str, classes: int) -> DividedModel:
     entry = architecture(arch)
     try:
         with torch.device("meta"):
-            return DividedModel(entry.build(classes), entry.size)
+            return DividedModel(entry.build(classes), entry.size, entry.shape)
     except RuntimeError:
         with torch.random.fork_rng(devices=[]):
-            return DividedModel(entry.build(classes), entry.size)
+            return DividedModel(entry.build(classes), entry.size, entry.shape)

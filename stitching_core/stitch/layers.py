@@ -14,11 +14,13 @@ from stitching_core.stitch.shapes import Shape, match
 class NormConvNorm(nn.Module):
     """BatchNorm -> 1x1 convolution with bias -> BatchNorm, the stitch of Smith et al. 2025 (Section 3).
 
-    Between vectors it is BatchNorm1d -> Linear -> BatchNorm1d, the same map at a single position.
+    Into a vector it is BatchNorm1d -> Linear -> BatchNorm1d, the same map at a single position. What has another shape
+    than the receiver expects is resampled first, see ``shapes``.
 
     Args:
-        sender: shape of the sender's activation without the batch, (channels, height, width) or (features,).
-        receiver: shape that the receiver's tail expects.
+        sender: shape of the sender's activation without the batch: (channels, height, width), (channels, length) or
+            (features,).
+        receiver: shape that the receiver's tail expects, of a map or a vector.
 
     Raises:
         InputError: the shapes can't match.
@@ -27,7 +29,7 @@ class NormConvNorm(nn.Module):
     def __init__(self, sender: Shape, receiver: Shape) -> None:
         super().__init__()
         self.resample = match(sender, receiver) or nn.Identity()
-        spatial = len(sender) == 3
+        spatial = len(receiver) == 3
         self.norm_in = nn.BatchNorm2d(sender[0]) if spatial else nn.BatchNorm1d(sender[0])
         self.map = nn.Conv2d(sender[0], receiver[0], 1) if spatial else nn.Linear(sender[0], receiver[0])
         self.norm_out = nn.BatchNorm2d(receiver[0]) if spatial else nn.BatchNorm1d(receiver[0])

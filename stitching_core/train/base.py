@@ -15,7 +15,8 @@ from torch.optim.lr_scheduler import LambdaLR, LRScheduler, MultiStepLR
 from stitching_core.measure.accuracy import Predictions, Tally
 from stitching_core.seeding import reseed
 from stitching_core.spec import TrainingRecipe
-from stitching_core.train.images import ImageTensors, batch_order, eval_batches
+from stitching_core.train.images import batch_order, eval_batches
+from stitching_core.train.items import Items
 
 # Each is stepped after every *batch*. `smith2025_vgg19` reproduces the published run, whose milestones were meant as
 # epochs: from batch 150 on, nearly all of the training, the learning rate is a hundredth of the stated one.
@@ -33,7 +34,7 @@ class BaseResult:
     seconds: float
 
 
-def train_base(model: nn.Module, data: ImageTensors, recipe: TrainingRecipe, seed: int) -> BaseResult:
+def train_base(model: nn.Module, data: Items, recipe: TrainingRecipe, seed: int) -> BaseResult:
     """Trains ``model`` in place on the data's device.
 
     The order of the batches and any dropout are functions of ``seed``. A loss that is no longer finite ends the
@@ -90,7 +91,7 @@ def learned(train_accuracy: float, labels: torch.Tensor) -> bool:
 
 
 @torch.no_grad()
-def evaluate(model: nn.Module, data: ImageTensors) -> Predictions:
+def evaluate(model: nn.Module, data: Items) -> Predictions:
     """The uncut model's predictions on a test split, in eval mode."""
     model.eval()
     tally = Tally()

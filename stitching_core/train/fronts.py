@@ -11,7 +11,7 @@ from torch import nn
 from stitching_core.data.noise import NoisePoints
 from stitching_core.measure.modules import watch
 from stitching_core.models.divide import DividedModel
-from stitching_core.train.images import ImageTensors
+from stitching_core.train.items import Items
 
 Activations = dict[str, torch.Tensor]
 
@@ -41,7 +41,7 @@ class ModelFront:
         splits: the images of each split, at the sender's input size.
     """
 
-    def __init__(self, sender: DividedModel, cuts: list[str], splits: dict[str, ImageTensors]) -> None:
+    def __init__(self, sender: DividedModel, cuts: list[str], splits: dict[str, Items]) -> None:
         self.cuts = cuts
         self.module: nn.Module | None = sender.front(cuts)
         self._front = self.module

@@ -10,14 +10,15 @@ from torch import nn
 from stitching_core import record
 from stitching_core.measure.modules import ModuleRank, Watched, feature_ranks, module_ranks, watch
 from stitching_core.train.fronts import Front
-from stitching_core.train.images import ImageTensors, eval_batches
+from stitching_core.train.images import eval_batches
+from stitching_core.train.items import Items
 from stitching_core.train.stitching import StitchRun
 
 FRONT = ""  # owner of the sender's modules, which are measured once for all stitches of a block
 
 
 @torch.no_grad()
-def uncut_ranks(model: nn.Module, data: ImageTensors, columns: int | None = None) -> list[ModuleRank]:
+def uncut_ranks(model: nn.Module, data: Items, columns: int | None = None) -> list[ModuleRank]:
     """Every module of an uncut network over a test split, in eval mode.
 
     Args:

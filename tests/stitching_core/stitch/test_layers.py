@@ -17,7 +17,16 @@ def inputs(*shape: int) -> torch.Tensor:
 
 
 @pytest.mark.parametrize(
-    ("sender", "receiver"), [((5, 4, 4), (5, 4, 4)), ((5, 4, 4), (7, 2, 2)), ((6,), (3,)), ((64, 7, 7), (128, 4, 4))]
+    ("sender", "receiver"),
+    [
+        ((5, 4, 4), (5, 4, 4)),
+        ((5, 4, 4), (7, 2, 2)),
+        ((6,), (3,)),
+        ((64, 7, 7), (128, 4, 4)),
+        ((5, 29), (7, 3, 3)),
+        ((5, 3), (7,)),
+        ((5,), (7, 2, 2)),
+    ],
 )
 @pytest.mark.parametrize("init", INITS)
 def test_parameters_and_shapes(sender: tuple[int, ...], receiver: tuple[int, ...], init: str) -> None:
@@ -91,5 +100,5 @@ def test_what_is_unknown_or_can_not_match_is_refused() -> None:
     with pytest.raises(InputError, match="unknown init 'zero'; known: default, identity, orthogonal"):
         build_stitch(KIND, "zero", (5, 4, 4), (5, 4, 4), 0)
     for kind, init in itertools.product(STITCHES, INITS):
-        with pytest.raises(InputError, match="shapes can't match: 5x4x4 into 5"):
-            build_stitch(kind, init, (5, 4, 4), (5,), 0)
+        with pytest.raises(InputError, match="shapes can't match: 5x4x4 into 5x4"):
+            build_stitch(kind, init, (5, 4, 4), (5, 4), 0)

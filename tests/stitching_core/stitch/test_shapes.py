@@ -37,15 +37,38 @@ def test_a_1x1_convolution_commutes_with_it(size: tuple[int, int]) -> None:
         torch.testing.assert_close(resample(convolution(x)), convolution(resample(x)), rtol=1e-5, atol=1e-5)
 
 
+def test_a_series_runs_along_the_rows() -> None:
+    fold = match((1, 8), (1, 2, 2))
+    assert fold is not None
+    assert fold(torch.arange(8.0).view(1, 1, 8)).tolist() == [[[[0.5, 2.5], [4.5, 6.5]]]]
+    stretched = match((1, 2), (1, 2, 2))
+    assert stretched is not None
+    assert stretched(torch.tensor([[[0.0, 4.0]]])).tolist() == [[[[0, 1], [3, 4]]]]
+
+
+def test_a_vector_is_the_same_everywhere_and_a_vector_again_on_average() -> None:
+    x = torch.tensor([[1.0, -2.0]])
+    spread, average = match((2,), (5, 2, 3)), match((2, 2, 3), (2,))
+    assert spread is not None
+    assert average is not None
+    assert spread(x).tolist() == [[[[1.0] * 3] * 2, [[-2.0] * 3] * 2]]
+    assert average(spread(x)).tolist() == x.tolist()
+    series = match((1, 4), (3,))
+    assert series is not None
+    assert series(torch.tensor([[[1.0, 2, 3, 6]]])).tolist() == [[3]]
+
+
 @pytest.mark.parametrize(
     ("sender", "receiver", "said"),
     [
-        ((512, 1, 1), (512,), "512x1x1 into 512"),
-        ((512,), (512, 1, 1), "512 into 512x1x1"),
+        ((512,), (512, 4), "512 into 512x4"),
         ((4, 3), (4, 3), "4x3 into 4x3"),
+        ((4, 3, 2, 1), (4,), "4x3x2x1 into 4"),
         ((), (), " into "),
     ],
 )
-def test_a_map_and_a_vector_do_not_match(sender: tuple[int, ...], receiver: tuple[int, ...], said: str) -> None:
-    with pytest.raises(InputError, match=f"shapes can't match: {said}; allowed: map into map"):
+def test_what_is_neither_map_nor_series_nor_vector_does_not_match(
+    sender: tuple[int, ...], receiver: tuple[int, ...], said: str
+) -> None:
+    with pytest.raises(InputError, match=f"shapes can't match: {said}; allowed: map"):
         match(sender, receiver)
