@@ -11,10 +11,10 @@ The rule reads the training loss (`learning_curve`, the mean of each epoch):
 Any other cell counts as converged: it is good, or its loss is near 0, or is low enough and no longer falls. A loss that
 stands still far above 0 may come of a learning rate that does not suit the cut as well as of a lack of anything to be
 found: the accuracy can't tell. The loss alone would not do either: in `bn_mode: adapt` with 1,000 classes it stays high
-in stitches that name nearly everything. The bounds were set on sweeps that were run (docs/imagenet_noise.md, the embedded
-default). With one epoch c(0) stands in for the epoch before. Where a cell was not measured on its own fit data its loss
-decides. Not judged: cells that are not ok, whose objective has another chance than ln(classes), that have an L1 term in
-their loss, or that were recorded without their number of classes.
+in stitches that name nearly everything. The bounds were set on sweeps that were run (docs/imagenet_noise.md, the
+embedded default). With one epoch c(0) stands in for the epoch before. Where a cell was not measured on its own fit data
+its loss decides. Not judged: cells that are not ok, whose objective has another chance than ln(classes), that have an
+L1 term in their loss, or that were recorded without their number of classes.
 """
 
 from __future__ import annotations

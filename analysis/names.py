@@ -54,7 +54,7 @@ def shown(name: str) -> str:
 
 
 def in_order(names: Iterable[str], floors: Mapping[str, str | None]) -> list[str]:
-    """Names in the paper's order: its trained networks, then others as they come, then the floors.
+    """Names in the paper's order: its trained networks, others as they come, noise, random networks, shuffled labels.
 
     Args:
         names: any, in the order in which others shall stay.

@@ -16,6 +16,7 @@ from stitching_core.spec import CellSpec, ModelRecipe, Protocol
 from stitching_core.stitch.layers import build_stitch
 from stitching_core.train.block import Leaving, Results, nothing_more, train_block
 from stitching_core.train.fronts import Front, ModelFront, NoiseFront
+from stitching_core.train.images import as_images
 from stitching_core.train.items import Items
 from stitching_core.train.stitching import StitchRun
 from sweeps.sequences import paired_hold_out, paired_items, shuffled
@@ -94,7 +95,8 @@ def make_run(setting: Setting, candidate: Candidate, device: torch.device, valid
     tail = receiver.tail(spec.receiver_cut)
     targets = None
     if candidate.protocol.objective == record.MSE:
-        targets = splits_of(setting, spec, spec.receiver, spec.eval_data, device, validate)
+        shown = splits_of(setting, spec, spec.receiver, spec.eval_data, device, validate)
+        targets = {name: as_images(items) for name, items in shown.items()}
     return StitchRun(
         candidate.key, tap_of(cell), stitch, tail, candidate.protocol, setting.classes, seed=seed, images=targets
     )

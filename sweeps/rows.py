@@ -88,7 +88,7 @@ def rows_of(
         if isinstance(got, Predictions) and values.get("receiver_accuracy") is not None:
             values["penalty"] = values["receiver_accuracy"] - values["accuracy"]
         if name in setting.sequences:  # the receiver can't read them: what it does on its own images, and no penalty
-            own = uncut(setting, cell.receiver_hash)
+            own = {key: its for key, its in uncut(setting, cell.receiver_hash).items() if isinstance(its, Predictions)}
             values["receiver_accuracy"] = on_mapped_images(setting, spec.receiver, own, name)
         rows.append(record.row("cells", **values))
     return rows, predictions

@@ -20,7 +20,7 @@ from stitching_core.models.divide import DividedModel
 from stitching_core.models.store import Tensors
 from stitching_core.spec import DataSpec, ModelRecipe, SearchSpec
 from stitching_core.train.block import Evaluation
-from stitching_core.train.images import ImageTensors
+from stitching_core.train.images import ImageTensors, as_images
 from stitching_core.train.items import Items
 from sweeps.plugins import Plugin, activate
 from sweeps.sequences import classes_of, own_items, pairing_of
@@ -138,9 +138,8 @@ def images_for(setting: Setting, recipe: ModelRecipe, variant: str, split: str, 
     shown = images(setting, variant, split, entry.size, device)
     if not entry.reconstructs or recipe.variant in (None, variant):
         return shown
-    assert isinstance(shown, ImageTensors)  # auto-encoders read images alone
     own = variant_data(setting, recipe.variant, "test")  # both splits have the same
-    return shown.in_units(own.mean, own.std)
+    return as_images(shown).in_units(own.mean, own.std)
 
 
 def divided(setting: Setting, recipe: ModelRecipe, content: str, device: torch.device) -> DividedModel:

@@ -19,6 +19,7 @@ from stitching_core.seeding import stream
 from stitching_core.spec import ModelRecipe
 from stitching_core.train.base import evaluate, learned, train_base
 from stitching_core.train.block import Evaluation
+from stitching_core.train.images import as_images
 from stitching_core.train.ranks import uncut_ranks
 from stitching_core.train.reconstruct import learned_to_reconstruct, reconstruct
 from sweeps.members import Member, Slot, incomplete
@@ -134,7 +135,7 @@ def _make(
         result = train_base(model, data, recipe.training, recipe.seed, is_encoder)
         if result.train_error is not None:
             trained = {
-                "learned": learned_to_reconstruct(result.train_error, data),
+                "learned": learned_to_reconstruct(result.train_error, as_images(data)),
                 "train_error": result.train_error,
             }
         elif result.train_accuracy is not None:
@@ -145,8 +146,10 @@ def _make(
         trained["train_seconds"] = result.seconds
     model.to(memory_format=torch.channels_last)
     variants = read_by(recipe, list(dict.fromkeys([*measurable(source_of(setting)), *asked])))
-    measure = reconstruct if is_encoder else evaluate
-    uncut = {variant: measure(model, images_for(setting, recipe, variant, "test", device)) for variant in variants}
+    uncut: Uncut = {}
+    for variant in variants:
+        shown = images_for(setting, recipe, variant, "test", device)
+        uncut[variant] = reconstruct(model, as_images(shown)) if is_encoder else evaluate(model, shown)
     state = {name: np.ascontiguousarray(tensor.cpu().numpy()) for name, tensor in model.state_dict().items()}
     ranks = {
         variant: uncut_ranks(model, images_for(setting, recipe, variant, "test", device), setting.columns)

@@ -79,8 +79,7 @@ def match(sender: Shape, receiver: Shape) -> nn.Module | None:
 
     Args:
         sender: (channels, height, width) of a map, (channels, length) of a series or (features,) of a vector, without
-            the
-            batch.
+            the batch.
         receiver: of a map or a vector.
 
     Raises:

@@ -19,7 +19,7 @@ from stitching_core.measure.accuracy import Predictions, Tally
 from stitching_core.measure.reconstruction import pixel_errors
 from stitching_core.seeding import reseed
 from stitching_core.spec import TrainingRecipe
-from stitching_core.train.images import batch_order, eval_batches
+from stitching_core.train.images import as_images, batch_order, eval_batches
 from stitching_core.train.items import Items
 
 # Each is stepped after every *batch*. `smith2025_vgg19` reproduces the published run, whose milestones were meant as
@@ -87,7 +87,7 @@ def train_base(
                 optimizer.step()
                 schedule.step()
                 if reconstructs:
-                    squares += pixel_errors(output.detach(), images, data.std).mean((1, 2, 3)).double().sum()
+                    squares += pixel_errors(output.detach(), images, as_images(data).std).mean((1, 2, 3)).double().sum()
                 else:
                     correct += (output.argmax(1) == target).sum()
                 total += loss.detach()

@@ -10,6 +10,7 @@ import torch
 from stitching_core.data.resize import resize_uint8
 from stitching_core.data.variants import Triple, VariantData
 from stitching_core.seeding import Part, torch_generator
+from stitching_core.train.items import Items
 
 EVAL_BATCH = 500  # fixed, so that an evaluation's kernels see the same shapes in every block
 
@@ -69,3 +70,14 @@ def batch_order(items: int, batch_size: int, drop_last: bool, *key: Part) -> Ite
 def eval_batches(items: int) -> Iterator[torch.Tensor]:
     """All items in their own order."""
     yield from torch.arange(items).split(EVAL_BATCH)
+
+
+def as_images(items: Items) -> ImageTensors:
+    """The same items where they can only be images: an auto-encoder reads nothing else.
+
+    Raises:
+        TypeError: they are sequences.
+    """
+    if not isinstance(items, ImageTensors):
+        raise TypeError(f"expected images, got {type(items).__name__}")
+    return items

@@ -96,8 +96,6 @@ def idx_files(folder: Path) -> dict[str, str]:
         (["protocol.epochs=0"], ["protocol.epochs=0", "at least 1"]),
         (["protocol.epochs=1.5"], ["protocol.epochs", "1.5", "Integer"]),
         (["cluster.cpus_per_block=0"], ["cluster.cpus_per_block=0", "at least 0.0001"]),
-        # a map into a vector
-        (["grid=all_cuts", "grid.cuts=[layer4,flatten]"], ["layer4", "flatten", "128x1x1 into 128", "map into map"]),
         # nothing to do
         (["grid.cuts=[]"], ["grid is empty", "cuts []"]),
         (["grid.senders=[]"], ["grid is empty", "0 senders"]),
@@ -262,7 +260,7 @@ def test_the_script_itself(arguments: list[str], status: int, err: str, tmp_path
     assert (done.returncode, done.stderr) == (status, err)
     assert list(tmp_path.iterdir()) == []
     if status == 0:
-        for words in ("sweeps/full_grid.py", "digits_slim, smith2025", "plan_only", "Exit status"):
+        for words in ("sweeps/full_grid.py", "digits_slim, imagenet", "plan_only", "Exit status"):
             assert words in done.stdout
 
 

@@ -200,7 +200,7 @@ def test_a_wrong_type_in_a_file(copied: Path) -> None:
         ("=1", "can't read the argument '=1'"),
         ("protocol.epochs=1,2", "several values"),
         ("grid=same_cut,all_cuts", "several values"),
-        ("grid=null", "grid=null is unknown; grid may be all_cuts, same_cut"),
+        ("grid=null", "grid=null is unknown; grid may be all_cuts, modalities, modalities_imagenet, same_cut"),
         ("~tracking", "~tracking is unknown; tracking may be mlflow, none"),
         ("protocol=[smith2025]", r"protocol=[smith2025] is unknown"),
         ("zoo.models.digt.variant=mix", "write +zoo.models.digt.variant=mix to add it"),
