@@ -12,7 +12,7 @@ TYPES = {"str", "int", "float", "bool", "list[int]", "list[float]"}
 def test_every_column_has_a_known_type() -> None:
     assert {kind for table in record.TABLES.values() for kind in table.values()} <= TYPES
     assert len({record.OK, record.DIVERGED, record.FAILED}) == 3
-    assert set(record.FLOORS) == {"random_init", "noise"}
+    assert set(record.FLOORS) == {"random_init", "noise", "shuffled"}
 
 
 def test_a_row_has_every_column_and_null_where_nothing_was_given() -> None:

@@ -27,7 +27,6 @@ ENCODERS = ["zoo=autoencoders", "protocol=reconstruct", "grid.receivers=[digit]"
         (["grid.vary.objective=[mse,cross_entropy]"], "gives images; allowed: mse"),
         (["+zoo.models.noise={kind: noise, sigma: 0.1}"], "'noise' is a noise source"),
         (["protocol.label_offset=1"], "label_offset moves labels"),
-        (["grid.senders=[digit]", "grid.mode=all_cuts", "grid.cuts=[down2,bottleneck]"], "shapes can't match"),
     ],
 )
 def test_what_has_no_meaning_is_refused(changes: list[str], words: str) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
+import sweeps
 from stitching_core.data import mnist
 from sweeps import console, full_grid
 
@@ -35,6 +36,7 @@ def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     launched = types.ModuleType("sweeps.execute")
     launched.execute = lambda sweep: pytest.fail("launched")  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "sweeps.execute", launched)
+    monkeypatch.setattr(sweeps, "execute", launched, raising=False)  # there if an earlier test ran a sweep
 
     def run(*arguments: str) -> str:
         monkeypatch.setattr(sys, "argv", ["full_grid.py", *arguments])

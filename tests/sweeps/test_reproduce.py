@@ -28,7 +28,7 @@ def run(*arguments: str) -> int:
 def test_all_at_full_size_is_every_experiment_with_published_numbers() -> None:
     asked = reproduce.plans(["experiment=all"])
     # the experiments of smith2025_accuracy.csv, counted by hand
-    assert sorted(asked) == ["1f", "1g", "2e", "2e_b", "2j", "2m"]
+    assert sorted(asked) == ["1f", "1g", "1m", "2e", "2e_b", "2j", "2m"]
     assert {one.config.scale for one in asked.values()} == {"full"}
     assert asked["2e"].plan.height == 6 * 6  # senders x cuts into digit, one run
     assert asked["2j"].plan.height == 6 * 5
