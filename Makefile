@@ -26,7 +26,7 @@ ui: .venv/installed
 		--backend-store-uri sqlite:///$(abspath $(RESULTS))/mlflow.db
 
 test: .venv/installed-dev
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(ARGS)
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check .

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stitching_core.data.read_only import read_only
 from stitching_core.errors import InputError
 
 
@@ -25,10 +26,7 @@ class Sequences:
     labels: np.ndarray
 
     def __post_init__(self) -> None:
-        for name in ("items", "labels"):
-            view = np.asarray(getattr(self, name)).view()
-            view.setflags(write=False)
-            object.__setattr__(self, name, view)
+        read_only(self, "items", "labels")
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -82,8 +82,13 @@ def test_the_small_scale_differs_from_the_paper_in_what_its_file_says() -> None:
     assert changed.pop("name") == "smith2025_1f_small"
     assert set(changed) == {
         "data.train_items", "data.noise_train_items", "zoo.arch", "zoo.training.learning_rate",
-        "zoo.training.batch_size", "zoo.training.epochs", "protocol.learning_rate", "grid.eval_data", "grid.runs",
+        "zoo.training.batch_size", "zoo.training.epochs", "protocol.learning_rate", "protocol.weight_decay",
+        "zoo.models.random_init.arch", "grid.eval_data", "grid.runs",
     }  # fmt: skip
+    # learning rate x weight decay x steps is the paper's; there are a tenth of the steps
+    assert changed["protocol.learning_rate"] * changed["protocol.weight_decay"] / 10 == pytest.approx(
+        1e-4 * 0.01, rel=0.02
+    )
     assert changed["data.train_items"] == changed["data.noise_train_items"] == 60_000 / 10
 
 
@@ -200,7 +205,11 @@ def test_a_wrong_type_in_a_file(copied: Path) -> None:
         ("=1", "can't read the argument '=1'"),
         ("protocol.epochs=1,2", "several values"),
         ("grid=same_cut,all_cuts", "several values"),
-        ("grid=null", "grid=null is unknown; grid may be all_cuts, modalities, modalities_imagenet, same_cut"),
+        (
+            "grid=null",
+            "grid=null is unknown; grid may be all_cuts, modalities, modalities_imagenet, modalities_imagenet_text, "
+            "same_cut",
+        ),
         ("~tracking", "~tracking is unknown; tracking may be mlflow, none"),
         ("protocol=[smith2025]", r"protocol=[smith2025] is unknown"),
         ("zoo.models.digt.variant=mix", "write +zoo.models.digt.variant=mix to add it"),

@@ -70,7 +70,9 @@ def test_wrong_checksum(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [gzip.compress(IMAGES)[:-10], b"not gzip at all", gzip.compress(IMAGES)[:12] + b"\0" * 9]
+    "content",
+    [gzip.compress(IMAGES)[:-10], b"not gzip at all", gzip.compress(IMAGES)[:12] + b"\0" * 9],
+    ids=["cut short", "not gzip", "broken inside"],  # not the bytes: they hold the time
 )
 def test_broken_gzip(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "images.gz"
